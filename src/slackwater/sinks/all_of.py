@@ -7,7 +7,7 @@ output lacks a counted batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -263,7 +263,14 @@ class AllOfSink(Sink):
 
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
         writes = [member.batch_writer(context) for member in self.members]
-        return writer.foreachBatch(batch_function(_one_after_the_other(writes), context))
+
+        def write(frame: DataFrame, batch: int) -> None:
+            # Computed again for each output, a query that is not deterministic would give them different rows.
+            with persisted(frame):
+                for one in writes:
+                    one(frame, batch)
+
+        return writer.foreachBatch(batch_function(write, context))
 
 
 def all_of(*sinks: Sink) -> AllOfSink:
@@ -293,21 +300,6 @@ def all_of(*sinks: Sink) -> AllOfSink:
             found="; ".join(f"{sink.kind}: {', '.join(sink.output_modes)}" for sink in sinks),
             hint="write into each of them by a stream of its own",
         )
-    _check_apart(sinks)
-    return made
-
-
-def _one_after_the_other(writes: list[Callable[[DataFrame, int], None]]) -> Callable[[DataFrame, int], None]:
-    def write(frame: DataFrame, batch: int) -> None:
-        # Computed again for each output, a query that is not deterministic would give them different rows.
-        with persisted(frame):
-            for one in writes:
-                one(frame, batch)
-
-    return write
-
-
-def _check_apart(sinks: tuple[Sink, ...]) -> None:
     outputs = [open_output(sink.identity()) for sink in sinks if sink.traits.one_writer]
     twice = _first_repeated(frozenset({one.location} - {None}) for one in outputs)
     if twice is not None:
@@ -325,6 +317,7 @@ def _check_apart(sinks: tuple[Sink, ...]) -> None:
             where=twice,
             hint="leave out marker_topic, or give each sink another one",
         )
+    return made
 
 
 def _first_repeated(places: Iterable[frozenset[str | None]]) -> str | None:

@@ -89,8 +89,21 @@ class TableSink(Sink):
                 found=f"{CATALOG}=in-memory",
                 hint=f'set "{CATALOG}" = "hive" under [spark] in slackwater.toml, or give sinks.table(..., path=...)',
             )
-        if spark.catalog.tableExists(self.name):
-            _check_columns(self.name, spark.table(self.name), frame)
+        if not spark.catalog.tableExists(self.name):
+            return
+        wanted, there = (
+            {column.name.lower(): column.dataType.simpleString() for column in rows.schema.fields}
+            for rows in (frame, spark.table(self.name))
+        )
+        names = sorted(column for column in wanted.keys() | there.keys() if wanted.get(column) != there.get(column))
+        if names:
+            raise PipelineError(
+                "sink-schema",
+                f"Table {self.name} has other columns than the rows of the stream",
+                expected=", ".join(f"{column}: {there.get(column, 'no such column')}" for column in names),
+                found=", ".join(f"{column}: {wanted.get(column, 'no such column')}" for column in names),
+                hint="select the columns that the table has, or change the table: ALTER TABLE",
+            )
 
     def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
         return writer.format(self.format).options(**self.options)
@@ -113,12 +126,10 @@ def table(name: str, format: str = "parquet", **options: object) -> TableSink:
                 expected='such as sinks.table("db.clicks", format="parquet")',
                 found=repr(value),
             )
-    return TableSink(name, format.lower(), _with_absolute_path(option_strings(options, ("checkpointlocation",))))
-
-
-def _with_absolute_path(options: Mapping[str, str]) -> dict[str, str]:
-    """The options with an absolute path: Spark's catalog refuses a path without scheme and leading slash."""
-    return {name: absolute(value) if name.lower() == "path" else value for name, value in options.items()}
+    given = option_strings(options, ("checkpointlocation",))
+    # Spark's catalog refuses a path without scheme and leading slash.
+    chosen = {key: absolute(value) if key.lower() == "path" else value for key, value in given.items()}
+    return TableSink(name, format.lower(), chosen)
 
 
 def table_traits(table_format: str) -> Traits:
@@ -222,22 +233,6 @@ def _path_of(identity: Mapping[str, str]) -> str | None:
     table_format, name = identity.get("format", ""), identity.get("name", "")
     path = name.removeprefix(f"{table_format}.")
     return path if table_format in CONNECTORS and path != name and "/" in path else None
-
-
-def _check_columns(name: str, existing: DataFrame, frame: DataFrame) -> None:
-    def columns(of: DataFrame) -> dict[str, str]:
-        return {column.name.lower(): column.dataType.simpleString() for column in of.schema.fields}
-
-    wanted, there = columns(frame), columns(existing)
-    if wanted != there:
-        different = sorted(column for column in wanted.keys() | there.keys() if wanted.get(column) != there.get(column))
-        raise PipelineError(
-            "sink-schema",
-            f"Table {name} has other columns than the rows of the stream",
-            expected=", ".join(f"{column}: {there.get(column, 'no such column')}" for column in different),
-            found=", ".join(f"{column}: {wanted.get(column, 'no such column')}" for column in different),
-            hint="select the columns that the table has, or change the table: ALTER TABLE",
-        )
 
 
 def recognise(calls: WriterCalls) -> Mapping[str, str] | None:

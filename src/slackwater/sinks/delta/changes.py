@@ -12,7 +12,7 @@ file's origin, they are indistinguishable.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -187,18 +187,14 @@ def _mixed(location: str, log: DeltaLog, app: str, newest: int) -> Base:
     try:
         span = DeltaSpan(log, app, NONE_YET)
     except Refused:
-        unknown = len(now.sizes().keys() - _known_files(log, app, newest))
+        own = (commit for commit in backwards(log, newest) if app in commit.batches)
+        unknown = len(now.sizes().keys() - {file.path for commit in own for file in commit.adds})
         return now, frozenset(), Others(None if unknown else 0, unknown, sure=False)
     others = [commit for commit in span.others if commit.changes_rows]
     if others or span.target < 0:
         return now, frozenset(), written_by(others)
     before = DeltaVersion(location, span.target)
     return before, frozenset(before.sizes()), NO_OTHERS
-
-
-def _known_files(log: DeltaLog, app: str, newest: int) -> set[str]:
-    commits: Iterable[Commit] = (one for one in backwards(log, newest) if app in one.batches)
-    return {file.path for commit in commits for file in commit.adds}
 
 
 def fill(place: Place, app: str, after: int, table: DeltaVersion, base: Collection[str]) -> None:

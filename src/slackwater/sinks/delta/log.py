@@ -114,7 +114,25 @@ class DeltaLog:
         if not actions:
             raise _malformed(version, "an empty file")
         try:
-            return _commit(version, actions)
+            adds = [action["add"] for action in actions if "add" in action]
+            removes = [action["remove"] for action in actions if "remove" in action]
+            info: Mapping[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
+            note = json.loads(info[NOTE]) if isinstance(info.get(NOTE), str) else {}
+            note = note if isinstance(note, dict) else {}
+            changes_rows = any(file.get("dataChange", True) for file in (*adds, *removes))
+            metrics = info.get("operationMetrics")
+            copied = [str(metrics.get(name)) for name in _COPIED] if isinstance(metrics, Mapping) else []
+            files = (_file(add) for add in adds)
+            return Commit(
+                version,
+                _batches(version, iter(actions)),
+                tuple(file for file in files if file.path not in note.get(KEPT, ())),
+                tuple(unquote(remove["path"]) for remove in removes),
+                changes_rows or any("metaData" in action or "protocol" in action for action in actions),
+                changes_rows,
+                sum(int(number) for number in copied if number.isdecimal()),
+                note,
+            )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise _malformed(version, repr(error)) from error
 
@@ -149,40 +167,12 @@ def _batches(version: int, actions: Iterator[dict[str, Any]]) -> Mapping[str, in
         raise _malformed(version, "a transaction without appId and version") from error
 
 
-def _commit(version: int, actions: list[dict[str, Any]]) -> Commit:
-    adds = [action["add"] for action in actions if "add" in action]
-    removes = [action["remove"] for action in actions if "remove" in action]
-    info: Mapping[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
-    note = json.loads(info[NOTE]) if isinstance(info.get(NOTE), str) else {}
-    note = note if isinstance(note, dict) else {}
-    changes_rows = any(file.get("dataChange", True) for file in (*adds, *removes))
-    files = (_file(add) for add in adds)
-    return Commit(
-        version,
-        _batches(version, iter(actions)),
-        tuple(file for file in files if file.path not in note.get(KEPT, ())),
-        tuple(unquote(remove["path"]) for remove in removes),
-        changes_rows or any("metaData" in action or "protocol" in action for action in actions),
-        changes_rows,
-        _copied(info.get("operationMetrics")),
-        note,
-    )
-
-
 def _file(add: Mapping[str, Any]) -> DataFile:
-    return DataFile(unquote(add["path"]), int(add["size"]), _rows(add), add.get("partitionValues") or {})
-
-
-def _copied(metrics: object) -> int:
-    found = [str(metrics.get(name)) for name in _COPIED] if isinstance(metrics, Mapping) else []
-    return sum(int(text) for text in found if text.isdecimal())
-
-
-def _rows(add: Mapping[str, Any]) -> int | None:
     # With a deletion vector some of the file's rows do not count.
     statistics = add.get("stats")
     rows = json.loads(statistics).get("numRecords") if statistics and not add.get("deletionVector") else None
-    return rows if isinstance(rows, int) else None
+    rows = rows if isinstance(rows, int) else None
+    return DataFile(unquote(add["path"]), int(add["size"]), rows, add.get("partitionValues") or {})
 
 
 def _malformed(version: int, found: str) -> FormatError:
@@ -259,7 +249,17 @@ class DeltaSpan:
         after, batches = commit.note.get("after"), commit.note.get("batches")
         last = self._least(newest)
         if not isinstance(after, int) or (not isinstance(batches, dict) and (self._batch > after or last < newest)):
-            raise _swapped_in(commit, self._batch)
+            operation = commit.note["swap"]
+            raise Refused(
+                "sink-uncuttable",
+                "The batches cannot be cut out of the Delta table: they were put in place by a swap, as one commit in "
+                "which they replace rows of each other or of older batches",
+                where=f"version {commit.version}",
+                expected=f"a commit of batch {self._batch + 1}",
+                found=f"the swap of operation {operation}",
+                hint="rebuild at the last written batch, which removes nothing, or undo: "
+                f"{command('undo', str(operation))}",
+            )
         if not isinstance(batches, dict):
             self._add(Commit(commit.version, {self._app: after + 1}, commit.adds))
         else:
@@ -331,16 +331,3 @@ def written_by(commits: Sequence[Commit]) -> Others:
     known = [count for count in rows if count is not None]
     files = sum(len(commit.adds) for commit in changing)
     return Others(sum(known) if len(known) == len(rows) else None, files, len(commits))
-
-
-def _swapped_in(commit: Commit, batch: int) -> Refused:
-    operation = commit.note["swap"]
-    return Refused(
-        "sink-uncuttable",
-        "The batches cannot be cut out of the Delta table: they were put in place by a swap, as one commit in which "
-        "they replace rows of each other or of older batches",
-        where=f"version {commit.version}",
-        expected=f"a commit of batch {batch + 1}",
-        found=f"the swap of operation {operation}",
-        hint=f"rebuild at the last written batch, which removes nothing, or undo: {command('undo', str(operation))}",
-    )

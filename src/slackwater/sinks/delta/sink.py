@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -220,7 +221,14 @@ class DeltaOutput(DirectoryOutput, CutTable[int]):
         self._staging(operation).discard("replaced")
 
     def was_read(self, offsets: Iterable[str], cut: Cut) -> bool:
-        places = [place for place in map(_newest_read, offsets) if place is not None]
+        places = list[tuple[str, int]]()
+        for offset in offsets:
+            with suppress(ValueError, KeyError, TypeError):
+                fields = json.loads(offset)
+                table, version = str(fields["reservoirId"]), int(fields["reservoirVersion"])
+                # A source that has read all of a version is at the next one with its lowest index (``DeltaSource``).
+                has_read = int(fields["index"]) >= 0 or bool(fields["isStartingVersion"])
+                places.append((table, version if has_read else version - 1))
         app = self._app()
         if not places or app is None:
             return False
@@ -357,18 +365,6 @@ class DeltaQueryTable(DeltaOutput):
 
     def _app(self) -> str:
         return self._query
-
-
-def _newest_read(offset: str) -> tuple[str, int] | None:
-    """The table's id and the newest version of which a reader at the offset has read a file or the start."""
-    try:
-        fields = json.loads(offset)
-        table, version = str(fields["reservoirId"]), int(fields["reservoirVersion"])
-        # A source that has read all of a version is at the next one with its lowest index (``DeltaSource``).
-        has_read = int(fields["index"]) >= 0 or bool(fields["isStartingVersion"])
-    except (ValueError, KeyError, TypeError):
-        return None
-    return table, version if has_read else version - 1
 
 
 RESERVED_OPTIONS = frozenset({"path", "checkpointlocation", "txnappid", "txnversion", "replacewhere"})

@@ -236,18 +236,19 @@ class DeltaVersion:
         import pyarrow as pa  # noqa: PLC0415 - heavy; only a swap pays for it
 
         actions = pa.table(self.handle.get_add_actions())
-        rows = ({name: actions[name][row] for name in actions.column_names} for row in range(actions.num_rows))
-        return {file.path: file for file in map(self._file, rows)}
-
-    def _file(self, action: Mapping[str, Any]) -> DataFile:
-        return DataFile(
-            unquote(action["path"].as_py()),
-            action["size_bytes"].as_py(),
-            action["num_records"].as_py(),
-            partition_strings(action["partition"], self.location) if "partition" in action else {},
-            action["modification_time"].as_py(),
-            statistics(action),
-        )
+        files = dict[str, DataFile]()
+        for row in range(actions.num_rows):
+            action: Mapping[str, Any] = {name: actions[name][row] for name in actions.column_names}
+            path = unquote(action["path"].as_py())
+            files[path] = DataFile(
+                path,
+                action["size_bytes"].as_py(),
+                action["num_records"].as_py(),
+                partition_strings(action["partition"], self.location) if "partition" in action else {},
+                action["modification_time"].as_py(),
+                statistics(action),
+            )
+        return files
 
     def commit(
         self,

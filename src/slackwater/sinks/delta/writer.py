@@ -18,8 +18,7 @@ from slackwater.sinks.delta.log import FOLDER
 from slackwater.sinks.delta.sink import DeltaOutput, DeltaSink, app_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql import DataFrame
 
 
 TXN_RETENTION = "delta.setTransactionRetentionDuration"
@@ -60,7 +59,9 @@ class DeltaSparkTable:
     def check(self, frame: DataFrame, partition_by: tuple[str, ...]) -> None:
         """Raises PipelineError unless columns, types and partitions match."""
         session = frame.sparkSession
-        detail = _detail(session, self.location)
+        detail = session.sql(f"DESCRIBE DETAIL {table_in_sql(self.location)}").first()
+        if detail is None:
+            raise _foreign(self.location, "no description of a table")
         retention = (detail["properties"] or {}).get(TXN_RETENTION)
         if retention:
             raise PipelineError(
@@ -78,8 +79,17 @@ class DeltaSparkTable:
         if absent:
             columns = "columns of the query: " + ", ".join(frame.columns)
             raise _rejected(self.location, "keys", columns, ", ".join(absent))
-        if not any(name.lower() in {"mergeschema", "overwriteschema"} for name in self.options):
-            _check_columns(frame.schema, session.read.format("delta").load(self.location).schema, self.location)
+        if any(name.lower() in {"mergeschema", "overwriteschema"} for name in self.options):
+            return
+        table = session.read.format("delta").load(self.location).schema
+        known = {field.name.lower(): field.dataType.simpleString() for field in table}
+        for field in frame.schema:
+            found = field.dataType.simpleString()
+            expected = known.get(field.name.lower())
+            if expected is None:
+                raise _rejected(self.location, "columns", ", ".join(sorted(known)), f"{field.name} {found}")
+            if found.lower() != expected.lower():
+                raise _rejected(self.location, "types", f"{field.name} {expected}", f"{field.name} {found}")
 
     def write(self, context: WriteContext, frame: DataFrame, batch: int) -> None:
         """Write a batch unless it is in the table. Raises StreamFailed if the table was changed meanwhile."""
@@ -144,24 +154,6 @@ def _foreign(location: str, found: str) -> PipelineError:
         found=found,
         hint="give the sink a directory of its own",
     )
-
-
-def _detail(session: SparkSession, location: str) -> Row:
-    detail = session.sql(f"DESCRIBE DETAIL {table_in_sql(location)}").first()
-    if detail is None:
-        raise _foreign(location, "no description of a table")
-    return detail
-
-
-def _check_columns(rows: StructType, table: StructType, location: str) -> None:
-    known = {field.name.lower(): field.dataType.simpleString() for field in table}
-    for field in rows:
-        found = field.dataType.simpleString()
-        expected = known.get(field.name.lower())
-        if expected is None:
-            raise _rejected(location, "columns", ", ".join(sorted(known)), f"{field.name} {found}")
-        if found.lower() != expected.lower():
-            raise _rejected(location, "types", f"{field.name} {expected}", f"{field.name} {found}")
 
 
 def _rejected(location: str, what: str, expected: str, found: str) -> PipelineError:

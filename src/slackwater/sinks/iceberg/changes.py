@@ -81,40 +81,42 @@ def check_alone(location: str, span: IcebergSpan) -> None:
 def _known_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch: int) -> tuple[IcebergSpan, bool]:
     seen, own, span = list[TableSnapshot](), set[int](), 0
     target, complete = newest.current, False
+    mark = newest.mark
     for identifier, snapshot in lineage(newest, older):
-        complete = complete or _is_before(newest, identifier, snapshot, stream, batch)
+        number = snapshot.batch_of(stream) if snapshot is not None else None
+        named = mark.batch if mark is not None and (mark.stream, mark.snapshot) == (stream, identifier) else None
+        complete = complete or any(known is not None and known <= batch for known in (number, named))
         if complete or snapshot is None:
             break
         seen.append(snapshot)
-        number = snapshot.batch_of(stream)
         if number is not None:
             own.add(snapshot.id)
             span, target, complete = len(seen), snapshot.parent, number == batch + 1
     return IcebergSpan(newest.current, target, tuple(seen[:span]), frozenset(own)), complete or identifier is None
 
 
-def _is_before(
-    newest: Metadata, identifier: int | None, snapshot: TableSnapshot | None, stream: str, batch: int
-) -> bool:
-    marker = snapshot.batch_of(stream) if snapshot is not None else None
-    mark = newest.mark
-    named = mark.batch if mark is not None and (mark.stream, mark.snapshot) == (stream, identifier) else None
-    return any(number is not None and number <= batch for number in (marker, named))
-
-
 def others_in(newest: Metadata, older: Iterator[Metadata], stream: str | None) -> Others:
     """Other writers' rows, except those replaced by a complete-mode batch."""
-    found, last = list[TableSnapshot](), None
+    found, last, expired = list[TableSnapshot](), None, False
     for identifier, snapshot in lineage(newest, older):
         if snapshot is None:
-            return _unknown(found, last) if identifier is not None else written_by(found)
+            expired = identifier is not None
+            break
         last = snapshot
         if stream is None or snapshot.batch_of(stream) is None:
             if _changes(snapshot):
                 found.append(snapshot)
         elif _number(snapshot, "added-records") in {_number(snapshot, "total-records")} - {None}:
             break  # Nothing of what was in the table before is in it.
-    return written_by(found)
+    known = written_by(found)
+    if not expired:
+        return known
+    if last is None:
+        return Others(None, sure=False)
+    # The writers of the expired snapshots are unknown: only the rows from before the oldest known one are.
+    before = _known(_number(last, "total-records")) - _known(_number(last, "added-records"))
+    before += _known(_number(last, "deleted-records"))
+    return known if before <= 0 else Others(before + _known(known.rows), known.files, known.commits, sure=False)
 
 
 def written_by(snapshots: Sequence[TableSnapshot]) -> Others:
@@ -137,18 +139,6 @@ def _changes(snapshot: TableSnapshot) -> bool:
     counts = [_number(snapshot, name) for name in ("added-data-files", "deleted-data-files", "added-delete-files")]
     # A writer that counts nothing may have changed anything.
     return any(counts) or _number(snapshot, "total-records") is None
-
-
-def _unknown(found: Sequence[TableSnapshot], last: TableSnapshot | None) -> Others:
-    """Other writers' rows if the snapshots before ``last``, with their writers, have expired."""
-    if last is None:
-        return Others(None, sure=False)
-    before = _known(_number(last, "total-records")) - _known(_number(last, "added-records"))
-    before += _known(_number(last, "deleted-records"))
-    known = written_by(found)
-    if before <= 0:
-        return known
-    return Others(before + _known(known.rows), known.files, known.commits, sure=False)
 
 
 def _number(snapshot: TableSnapshot, name: str) -> int | None:

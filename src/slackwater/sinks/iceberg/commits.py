@@ -214,11 +214,13 @@ def updates_of(base: Metadata, change: MetadataChange, io: FileIO) -> tuple[Tabl
     if change.empty is not None:
         updates.append(AddSnapshotUpdate(snapshot=_empty(base, change.empty, io)))
     updates += [AddSnapshotUpdate(snapshot=Snapshot.model_validate(one)) for one in change.snapshots]
-    updates += [
-        _at(base, branch, snapshot) if snapshot is not None else RemoveSnapshotRefUpdate(ref_name=branch)
-        for branch, snapshot in change.branches.items()
-        if snapshot is not None or branch in base.branches
-    ]
+    known = base.fields.get("refs") or {}
+    for branch, snapshot in change.branches.items():
+        if snapshot is not None:
+            fields = {**known.get(branch, {}), "ref-name": branch, "type": "branch", "snapshot-id": snapshot}
+            updates.append(SetSnapshotRefUpdate(**fields))
+        elif branch in base.branches:
+            updates.append(RemoveSnapshotRefUpdate(ref_name=branch))
     kept = {name: value for name, value in properties.items() if value is not None}
     updates.append(SetPropertiesUpdate(updates=kept))
     if removed:
@@ -266,11 +268,6 @@ def following(base: Metadata, change: MetadataChange, store: WriteStore) -> dict
         if after.format_version < _NEWEST:
             fields["current-snapshot-id"] = -1
     return fields
-
-
-def _at(base: Metadata, branch: str, snapshot: int) -> SetSnapshotRefUpdate:
-    known = (base.fields.get("refs") or {}).get(branch, {})
-    return SetSnapshotRefUpdate(**{**known, "ref-name": branch, "type": "branch", "snapshot-id": snapshot})
 
 
 def _empty(base: Metadata, identifier: int, io: FileIO) -> Snapshot:
@@ -337,7 +334,9 @@ class IcebergCatalogTable(IcebergTable):
             except (NoSuchTableError, NoSuchNamespaceError):
                 return None
             except (OperationalError, ProgrammingError):
-                if _is_empty(catalog):
+                # Without the catalog's tables there is none of ours: Spark creates them on first use.
+                engine = getattr(catalog, "engine", None)
+                if isinstance(engine, Engine) and not inspect(engine).has_table(IcebergTables.__tablename__):
                     return None
                 raise
         self._files = table.io
@@ -424,12 +423,6 @@ class IcebergCatalogTable(IcebergTable):
                 hint=f"check that the catalog and the table's files can be reached with the settings of "
                 f"spark.sql.catalog.{self._settings.name} under [spark] in slackwater.toml",
             ) from error
-
-
-def _is_empty(catalog: Catalog) -> bool:
-    """Return whether the database has no catalog tables: Spark creates them on first use."""
-    engine = getattr(catalog, "engine", None)
-    return isinstance(engine, Engine) and not inspect(engine).has_table(IcebergTables.__tablename__)
 
 
 def _reason(error: Exception) -> str:

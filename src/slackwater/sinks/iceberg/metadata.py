@@ -149,7 +149,37 @@ def parse(data: str | bytes, file: str = "") -> Metadata:
 def metadata_of(fields: Mapping[str, Any], file: str) -> Metadata:
     """Raises FormatError (``iceberg-metadata``)."""
     try:
-        return _metadata(fields, file)
+        # Iceberg's Java library writes -1 for a table without snapshots up to version 2 of the format.
+        current = _snapshot_id(fields.get("current-snapshot-id"))
+        snapshots = [
+            TableSnapshot(
+                int(one["snapshot-id"]),
+                _snapshot_id(one.get("parent-snapshot-id")),
+                str(one.get("manifest-list", "")),
+                dict(one.get("summary") or {}),
+            )
+            for one in fields.get("snapshots") or ()
+        ]
+        properties = dict(fields.get("properties") or {})
+        marks = dict[str, TableMark]()
+        for key, value in properties.items():
+            if key == PROPERTY or key.startswith(f"{PROPERTY}."):
+                mark = json.loads(value)
+                at = None if mark["snapshot"] is None else int(mark["snapshot"])
+                marks[key] = TableMark(str(mark["stream"]), int(mark["epoch"]), int(mark["batch"]), at)
+        branches = {name: int(one["snapshot-id"]) for name, one in (fields.get("refs") or {}).items()}
+        return Metadata(
+            str(fields["location"]),
+            current,
+            {one.id: one for one in snapshots},
+            # Writers that know no branches record the current snapshot alone.
+            branches if current is None else {MAIN: current, **branches},
+            marks,
+            properties,
+            tuple(str(entry["metadata-file"]) for entry in reversed(fields.get("metadata-log") or ())),
+            fields,
+            file,
+        )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _malformed(file, error) from error
 
@@ -164,29 +194,8 @@ def _malformed(file: str, error: Exception) -> FormatError:
     )
 
 
-def _metadata(fields: Mapping[str, Any], file: str) -> Metadata:
-    snapshots = [_snapshot(one) for one in fields.get("snapshots") or ()]
-    properties = dict(fields.get("properties") or {})
-    # Iceberg's Java library writes -1 for a table without snapshots up to version 2 of the format.
-    current = fields.get("current-snapshot-id")
-    current = None if current in {None, -1} else int(current)
-    branches = {name: int(one["snapshot-id"]) for name, one in (fields.get("refs") or {}).items()}
-    return Metadata(
-        str(fields["location"]),
-        current,
-        {one.id: one for one in snapshots},
-        # Writers that know no branches record the current snapshot alone.
-        branches if current is None else {MAIN: current, **branches},
-        {
-            key: _mark(json.loads(value))
-            for key, value in properties.items()
-            if key == PROPERTY or key.startswith(f"{PROPERTY}.")
-        },
-        properties,
-        tuple(str(entry["metadata-file"]) for entry in reversed(fields.get("metadata-log") or ())),
-        fields,
-        file,
-    )
+def _snapshot_id(value: Any) -> int | None:
+    return None if value in {None, -1} else int(value)
 
 
 def lineage(newest: Metadata, older: Iterator[Metadata]) -> Iterator[tuple[int | None, TableSnapshot | None]]:
@@ -249,22 +258,6 @@ def written(newest: Metadata, older: Iterator[Metadata], stream: str) -> int:
         if batch is not None:
             return batch
     return -1
-
-
-def _mark(fields: Mapping[str, Any]) -> TableMark:
-    snapshot = fields["snapshot"]
-    found = TableMark(str(fields["stream"]), int(fields["epoch"]), int(fields["batch"]), None)
-    return found if snapshot is None else replace(found, snapshot=int(snapshot))
-
-
-def _snapshot(fields: Mapping[str, Any]) -> TableSnapshot:
-    parent = fields.get("parent-snapshot-id")
-    return TableSnapshot(
-        int(fields["snapshot-id"]),
-        None if parent in {None, -1} else int(parent),
-        str(fields.get("manifest-list", "")),
-        dict(fields.get("summary") or {}),
-    )
 
 
 FOLDER = "metadata"

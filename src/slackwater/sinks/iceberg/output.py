@@ -107,17 +107,14 @@ _VERSION_MAX = 2
 def open_iceberg_output(identity: Mapping[str, str]) -> Output:
     if identity.get("path"):
         return IcebergOutput(identity["path"], identity.get("branch", MAIN))
-    if identity.get("table"):
-        return _named(identity["table"], identity.get("branch", MAIN))
-    raise SinkUnreadable(
-        "sink-identity",
-        "The recorded identity of the sink has neither a path nor a table",
-        expected='{"kind": "iceberg", "path": ...} or {"kind": "iceberg", "table": ...}',
-        found=str(dict(identity)),
-    )
-
-
-def _named(table: str, branch: str) -> Output:
+    table, branch = identity.get("table"), identity.get("branch", MAIN)
+    if not table:
+        raise SinkUnreadable(
+            "sink-identity",
+            "The recorded identity of the sink has neither a path nor a table",
+            expected='{"kind": "iceberg", "path": ...} or {"kind": "iceberg", "table": ...}',
+            found=str(dict(identity)),
+        )
     catalog, *identifier = parts_of(table)
     # A name without a namespace is that of a table in Spark's default one.
     settings = settings_of(catalog) if len(identifier) > 1 else None
@@ -259,7 +256,7 @@ class IcebergQueryTable(IcebergOutput):
     """A directory's table filled by Iceberg's own streaming sink, with a query's batches.
 
     The sink skips a batch if the query's newest snapshot among the current snapshot's ancestors is not older, whichever
-    branch it writes to. So staging uses a second line of metadata (``_start_second``), not a branch.
+    branch it writes to. So staging uses a second line of metadata below the table, not a branch.
     """
 
     def __init__(self, path: str, query_id: str) -> None:
@@ -281,8 +278,24 @@ class IcebergQueryTable(IcebergOutput):
         version = int(metadata.fields["format-version"])
         if version > _VERSION_MAX:
             raise unsupported(metadata.location, f"a table of format version {_VERSION_MAX} or lower", f"{version}")
-        if self._phase(metadata, operation) is None:
-            _start_second(self._folder(operation), metadata, operation)
+        if self._phase(metadata, operation) is not None:
+            return
+        # The sink fills the second line as a table without snapshots, so it finds only its epochs there. A version of
+        # the real table then takes over the snapshots, with files in place: their numbers follow the real table's,
+        # which must be unchanged.
+        fields: dict[str, Any] = dict(metadata.fields)
+        for name in ("statistics", "partition-statistics", "snapshots", "snapshot-log", "metadata-log"):
+            fields[name] = []
+        fields |= {
+            "location": f"{metadata.location.rstrip('/')}/{_second_folder(operation)}",
+            "table-uuid": str(uuid.uuid4()),
+            "current-snapshot-id": -1,
+            "refs": {},
+            "properties": {**metadata.properties, _STARTED: str(fields.get(_SEQUENCE, 0))},
+        }
+        store = self._folder(operation)
+        store.write(version_path(1), json.dumps(fields).encode())
+        store.write(f"{FOLDER}/{HINT}", b"1")
 
     def swap_of(self, operation: str, stream_id: str, after: int = NONE_YET) -> Swap:
         self._check_start(after)
@@ -313,8 +326,17 @@ class IcebergQueryTable(IcebergOutput):
     def discard_staged(self, operation: str) -> None:
         metadata = self._newest()
         # A removal that was interrupted has left files without a version: the phase is unknown then.
-        if metadata is None or self._phase(metadata, operation) != "replaced":
-            _remove_second(self._folder(operation), metadata)
+        if metadata is not None and self._phase(metadata, operation) == "replaced":
+            return
+        store = self._folder(operation)
+        store.delete(f"{FOLDER}/{HINT}")
+        beside = DirectoryTable(store)
+        while (newest := beside.newest_path()) is not None:
+            store.delete(newest)
+        folder = store.location.rstrip("/").rpartition("/")[2]
+        # The files stay once the table has taken over snapshots.
+        if metadata is None or not any(f"/{folder}/" in one.manifest_list for one in metadata.snapshots.values()):
+            store.delete_tree()
 
     def _check_swap(self, swap: Swap, backup: WriteStore, metadata: Metadata) -> None:
         known, state = started(backup, self.location, swap), self._phase(metadata, swap.operation)
@@ -371,27 +393,6 @@ def _second_folder(operation: str) -> str:
     return f"slackwater-{operation}"
 
 
-def _start_second(store: WriteStore, metadata: Metadata, operation: str) -> None:
-    """Start a second line of metadata in ``store``, below the table.
-
-    Iceberg's own sink fills it as a table without snapshots, so it finds only its epochs there. A version of the real
-    table then takes over the snapshots, with files in place: their numbers follow the real table's, which must be
-    unchanged.
-    """
-    fields: dict[str, Any] = dict(metadata.fields)
-    for name in ("statistics", "partition-statistics", "snapshots", "snapshot-log", "metadata-log"):
-        fields[name] = []
-    fields |= {
-        "location": f"{metadata.location.rstrip('/')}/{_second_folder(operation)}",
-        "table-uuid": str(uuid.uuid4()),
-        "current-snapshot-id": -1,
-        "refs": {},
-        "properties": {**metadata.properties, _STARTED: str(fields.get(_SEQUENCE, 0))},
-    }
-    store.write(version_path(1), json.dumps(fields).encode())
-    store.write(f"{FOLDER}/{HINT}", b"1")
-
-
 def _without_empty(value: Any) -> Any:
     """The JSON without empty fields, which pyiceberg writes and Iceberg omits."""
     if isinstance(value, Mapping):
@@ -403,14 +404,3 @@ def _without_empty(value: Any) -> Any:
 def _snapshots_unknown_to(metadata: Metadata, beside: Metadata) -> tuple[Mapping[str, Any], ...]:
     found = beside.fields.get("snapshots") or ()
     return tuple(one for one in found if int(one["snapshot-id"]) not in metadata.snapshots)
-
-
-def _remove_second(store: WriteStore, metadata: Metadata | None) -> None:
-    """Remove the second line, but keep its files once the table has taken over snapshots."""
-    store.delete(f"{FOLDER}/{HINT}")
-    beside = DirectoryTable(store)
-    while (newest := beside.newest_path()) is not None:
-        store.delete(newest)
-    folder = store.location.rstrip("/").rpartition("/")[2]
-    if metadata is None or not any(f"/{folder}/" in one.manifest_list for one in metadata.snapshots.values()):
-        store.delete_tree()

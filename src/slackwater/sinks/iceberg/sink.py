@@ -106,12 +106,8 @@ def iceberg(table: str | os.PathLike[str], *, keys: str | Iterable[str] = (), **
     named = key_columns(keys)
     chosen = option_strings(options, RESERVED_OPTIONS)
     refuse_with_keys(named, chosen, "Iceberg")
-    if isinstance(table, str) and "/" not in table:
-        return IcebergSink(table=_name(table), keys=named, options=chosen)
-    return IcebergSink(path=directory(table, _EXAMPLE), keys=named, options=chosen)
-
-
-def _name(table: str) -> str:
+    if not isinstance(table, str) or "/" in table:
+        return IcebergSink(path=directory(table, _EXAMPLE), keys=named, options=chosen)
     parts = table.split(".")
     if len(parts) < 2 or not all(part.strip(" `") for part in parts):  # noqa: PLR2004 - a catalog and a table
         raise PipelineError(
@@ -121,4 +117,4 @@ def _name(table: str) -> str:
             found=repr(table),
             hint=f"such as {_EXAMPLE}",
         )
-    return table
+    return IcebergSink(table=table, keys=named, options=chosen)

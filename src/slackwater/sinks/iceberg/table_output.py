@@ -185,7 +185,10 @@ class IcebergTableOutput(CutTable[Metadata]):
         self._discard(operation, "replaced", replaced_branch(operation))
 
     def was_read(self, offsets: Iterable[str], cut: Cut) -> bool:
-        places = {place for place in map(_snapshot_of, offsets) if place is not None}
+        places = set[int]()
+        for offset in offsets:
+            with suppress(ValueError, KeyError, TypeError):
+                places.add(int(json.loads(offset)["snapshot_id"]))
         metadata = self._newest() if places else None
         if metadata is None:
             return False
@@ -354,10 +357,3 @@ class IcebergTableOutput(CutTable[Metadata]):
                     # Not a file elsewhere that was added to the table, nor one of a table that was moved.
                     if "://" not in file.path and not file.path.startswith(("/", "file:")):
                         yield from size_damage(partial(self._table.size, metadata), file.path, file.size)
-
-
-def _snapshot_of(offset: str) -> int | None:
-    try:
-        return int(json.loads(offset)["snapshot_id"])
-    except (ValueError, KeyError, TypeError):
-        return None

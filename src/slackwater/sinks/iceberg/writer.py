@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -110,7 +110,20 @@ class Publisher:
         metadata = self._parsed(self._base)
         if self._branch not in {MAIN, *metadata.branches}:
             raise absent(self._table, self._branch, "no such branch")
-        self._check_fence(metadata.mark)
+        mark = metadata.mark
+        if mark is not None and mark.stream != self._context.stream_id:
+            raise Refused(
+                "sink-owned",
+                f"Another stream writes to the output of stream {self._context.stream}: it would skip batches of this "
+                "one",
+                where=self._table,
+                expected=f"stream id {self._context.stream_id}",
+                found=f"stream id {mark.stream}",
+                hint="give the stream a table of its own",
+            )
+        if mark is not None and mark.epoch > self._context.epoch:
+            remedy = f"ALTER TABLE {self._table} UNSET TBLPROPERTIES ('{PROPERTY}')"
+            raise fenced(mark.epoch, self._table, self._context, remedy)
         return metadata
 
     def written(self, metadata: Metadata) -> int:
@@ -200,23 +213,6 @@ class Publisher:
             ) from error
         return True
 
-    def _check_fence(self, mark: TableMark | None) -> None:
-        if mark is None:
-            return
-        if mark.stream != self._context.stream_id:
-            raise Refused(
-                "sink-owned",
-                f"Another stream writes to the output of stream {self._context.stream}: it would skip batches of this "
-                "one",
-                where=self._table,
-                expected=f"stream id {self._context.stream_id}",
-                found=f"stream id {mark.stream}",
-                hint="give the stream a table of its own",
-            )
-        if mark.epoch > self._context.epoch:
-            remedy = f"ALTER TABLE {self._table} UNSET TBLPROPERTIES ('{PROPERTY}')"
-            raise fenced(mark.epoch, self._table, self._context, remedy)
-
     def _busy(self) -> StreamFailed:
         return StreamFailed(
             "iceberg-busy",
@@ -264,7 +260,18 @@ class IcebergSparkTable:
             if names:
                 raise _foreign(self.location, ", ".join(names[:3]))
         else:
-            _check_catalog(session, self.location)
+            catalog = self.location.split(".", 1)[0].strip("`")
+            key = f"spark.sql.catalog.{catalog}"
+            if session.conf.get(key, None) is None:
+                raise PipelineError(
+                    "iceberg-catalog",
+                    f"Spark has no catalog named {catalog}",
+                    where=self.location,
+                    expected=f"{key}={CATALOG_CLASS}, with its type and address",
+                    found="no value",
+                    hint=f'set "{key}" and the settings below it under [spark] in slackwater.toml; '
+                    f'sinks.iceberg("./{self.location}") is a directory',
+                )
             with reading(self.location):
                 exists = session.catalog.tableExists(self.location)
             if exists:
@@ -281,11 +288,11 @@ class IcebergSparkTable:
         Raises PipelineError if rows do not fit, Refused for a foreign table.
         """
         publisher = Publisher(frame.sparkSession, self.name.sql, context, self.name.branch)
-        self._check_schema(frame, publisher.refresh(), context.partition_by)
-        publisher.begin_epoch()
-
-    def _check_schema(self, frame: DataFrame, metadata: Metadata, partition_by: tuple[str, ...]) -> None:
-        partitions = _partitions(metadata.fields)
+        metadata, partition_by = publisher.refresh(), context.partition_by
+        specs = metadata.fields.get("partition-specs") or ()
+        number = metadata.fields.get("default-spec-id")
+        used = next((spec["fields"] for spec in specs if spec["spec-id"] == number), ())
+        partitions = tuple(str(field["name"]) for field in used if field["transform"] != "void")
         if partition_by and partition_by != partitions:
             raise _rejected(metadata, "partitions", ", ".join(partitions) or "none", ", ".join(partition_by))
         absent = [key for key in self.sink.keys if key not in frame.columns]
@@ -300,6 +307,7 @@ class IcebergSparkTable:
                 ", ".join(f"{name} {known.get(name, '(no such column)')}" for name in other),
                 ", ".join(f"{name} {wanted.get(name, '(no such column)')}" for name in other),
             )
+        publisher.begin_epoch()
 
     def write(self, context: WriteContext, frame: DataFrame, batch: int) -> None:
         session = frame.sparkSession
@@ -346,30 +354,9 @@ class IcebergSparkTable:
         return True
 
 
-def _check_catalog(session: SparkSession, table: str) -> None:
-    catalog = table.split(".", 1)[0].strip("`")
-    key = f"spark.sql.catalog.{catalog}"
-    if session.conf.get(key, None) is None:
-        raise PipelineError(
-            "iceberg-catalog",
-            f"Spark has no catalog named {catalog}",
-            where=table,
-            expected=f"{key}={CATALOG_CLASS}, with its type and address",
-            found="no value",
-            hint=f'set "{key}" and the settings below it under [spark] in slackwater.toml; sinks.iceberg("./{table}") '
-            "is a directory",
-        )
-
-
 def _types(schema: StructType) -> dict[str, str]:
     found = {field.name.lower(): field.dataType.simpleString().lower() for field in schema}
     return {name: _AS_STRING.sub("string", _AS_INT.sub("int", kind)) for name, kind in found.items()}
-
-
-def _partitions(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    specs = fields.get("partition-specs") or ()
-    used = next((spec["fields"] for spec in specs if spec["spec-id"] == fields.get("default-spec-id")), ())
-    return tuple(str(field["name"]) for field in used if field["transform"] != "void")
 
 
 def _foreign(location: str, found: str) -> PipelineError:

@@ -181,20 +181,14 @@ def jdbc(url: str, table: str, *, jdbc_url: str | None = None, password: str | N
             hint='give jdbc_url for options of Spark\'s writer, and password="env:NAME" for a password',
         )
     given = {name: value for name, value in options.items() if name.lower() != NUM_PARTITIONS}
-    return JdbcSink(address_of(url, password), str(table), jdbc_url, given, _partitions_max(options))
-
-
-def _partitions_max(options: Mapping[str, str]) -> int | None:
-    """The value of Spark's ``numPartitions``. Raises PipelineError (``sink-option-value``)."""
-    value = next((value for name, value in options.items() if name.lower() == NUM_PARTITIONS), None)
-    if value is None:
-        return None
-    if not str(value).isdecimal() or int(value) < 1:
+    address = address_of(url, password)
+    most = next((value for name, value in options.items() if name.lower() == NUM_PARTITIONS), None)
+    if most is not None and (not str(most).isdecimal() or int(most) < 1):
         raise PipelineError(
             "sink-option-value",
             "The jdbc sink cannot use this number of partitions",
             expected="numPartitions=N with N from 1",
-            found=repr(value),
+            found=repr(most),
             hint="leave the option out to write with as many connections as the batch has partitions",
         )
-    return int(value)
+    return JdbcSink(address, str(table), jdbc_url, given, None if most is None else int(most))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, timedelta
@@ -74,29 +74,8 @@ class JdbcWriter(MarkedWriter):
         self.published = batch
 
     def _fill(self, connection: Connection, frame: DataFrame, staged: str | None, rows: int) -> None:
-        table = self._table(connection, frame.columns)
-        if self.context.output_mode == "complete":
-            # Not TRUNCATE, which commits the transaction in MySQL and Oracle.
-            connection.execute(delete(table))
-        if staged is not None:
-            self._insert(connection, table, staged, rows, frame.columns)
-            return
-        for chunk in _chunks(frame):
-            connection.execute(insert(table), chunk)
-
-    def _insert(self, connection: Connection, table: Table, staged: str, rows: int, columns: Sequence[str]) -> None:
-        if not inspect(connection).has_table(staged):
-            raise lost(self.target.location, rows, None)
-        chosen = _one_attempt(connection, staged, columns)
-        # Not every driver counts them, and a trigger of the table may take other rows than it is given.
-        if connection.execute(insert(table).from_select(columns, chosen)).rowcount != rows:
-            found = connection.execute(select(func.count()).select_from(chosen.subquery())).scalar_one()
-            if found != rows:
-                raise lost(self.target.location, rows, found)
-
-    def _table(self, connection: Connection, columns: Sequence[str]) -> Table:
         table = reflected(connection, self.sink.table)
-        missing = [name for name in columns if name not in table.c]
+        missing = [name for name in frame.columns if name not in table.c]
         if missing:
             raise StreamFailed(
                 "sink-table-changed",
@@ -106,7 +85,30 @@ class JdbcWriter(MarkedWriter):
                 found=", ".join(table.c.keys()),
                 hint="put the column back, or change the query, and run the stream again",
             )
-        return table
+        if self.context.output_mode == "complete":
+            # Not TRUNCATE, which commits the transaction in MySQL and Oracle.
+            connection.execute(delete(table))
+        if staged is not None:
+            self._insert(connection, table, staged, rows, frame.columns)
+            return
+        kinds = {field.name: field.dataType for field in frame.schema.fields}
+        rows_of_frame = (row.asDict(recursive=True) for row in frame.toLocalIterator())
+        while chunk := list(itertools.islice(rows_of_frame, CHUNK_ROWS)):
+            values = [{name: _in_utc(value, kinds[name]) for name, value in row.items()} for row in chunk]
+            connection.execute(insert(table), values)
+
+    def _insert(self, connection: Connection, table: Table, staged: str, rows: int, columns: Sequence[str]) -> None:
+        if not inspect(connection).has_table(staged):
+            raise lost(self.target.location, rows, None)
+        # One attempt for each partition: an attempt commits all its rows or none.
+        source = reflected(connection, staged)
+        whole = select(func.min(source.c[ATTEMPT])).group_by(source.c[PARTITION])
+        chosen = select(*(source.c[name] for name in columns)).where(source.c[ATTEMPT].in_(whole))
+        # Not every driver counts them, and a trigger of the table may take other rows than it is given.
+        if connection.execute(insert(table).from_select(columns, chosen)).rowcount != rows:
+            found = connection.execute(select(func.count()).select_from(chosen.subquery())).scalar_one()
+            if found != rows:
+                raise lost(self.target.location, rows, found)
 
 
 def stage(frame: DataFrame, sink: JdbcSink, table: str) -> int:
@@ -127,20 +129,6 @@ def stage(frame: DataFrame, sink: JdbcSink, table: str) -> int:
     # PySpark keeps every accumulator for the life of the process.
     _accumulatorRegistry.pop(counter.aid, None)
     return counter.value
-
-
-def _one_attempt(connection: Connection, staged: str, columns: Iterable[str]) -> Any:
-    """Selects one attempt for each partition: an attempt commits all its rows or none."""
-    table = reflected(connection, staged)
-    whole = select(func.min(table.c[ATTEMPT])).group_by(table.c[PARTITION])
-    return select(*(table.c[name] for name in columns)).where(table.c[ATTEMPT].in_(whole))
-
-
-def _chunks(frame: DataFrame) -> Iterator[list[dict[str, Any]]]:
-    kinds = {field.name: field.dataType for field in frame.schema.fields}
-    rows = (row.asDict(recursive=True) for row in frame.toLocalIterator())
-    while chunk := list(itertools.islice(rows, CHUNK_ROWS)):
-        yield [{name: _in_utc(value, kinds[name]) for name, value in row.items()} for row in chunk]
 
 
 def _in_utc(value: Any, kind: DataType) -> Any:

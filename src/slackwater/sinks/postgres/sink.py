@@ -269,22 +269,20 @@ class PostgresOutput(Output):
         state = changes.state_of(connection, self._table, operation)
         if state is None:
             raise damaged(str(self._table.staging(operation)), "the table before the swap", "no table")
-        if state == "replaced":
-            changes.check_supported(connection, self._table)
-            if lock:
-                lock_writers_out(connection, self._table)
-            self._check_own(connection, known, NONE_YET if mark is None else mark.batch_id)
-        return state == "replaced"
-
-    def _check_own(self, connection: Connection, known: SwapRecord, written: int) -> None:
-        """Raises Refused (``restore-conflict``) for foreign changes since the swap in ``known``."""
-        keep, since = self._keep_batch_id, written > known.version
-        if not known.state or (since and not keep):
-            return  # Only a table with batch ids shows which rows the stream has written since.
-        state = state_of_rows(connection, self._table, known.version if since else None)
-        found = others_after(connection, self._table, known.version, written, keep_batch_id=keep)
-        if state != known.state or found.any:
-            raise changes.conflict(self.location, known.state, state, found)
+        if state != "replaced":
+            return False
+        changes.check_supported(connection, self._table)
+        if lock:
+            lock_writers_out(connection, self._table)
+        written, keep = NONE_YET if mark is None else mark.batch_id, self._keep_batch_id
+        since = written > known.version
+        # Only a table with batch ids shows which rows the stream has written since.
+        if known.state and (keep or not since):
+            now = state_of_rows(connection, self._table, known.version if since else None)
+            found = others_after(connection, self._table, known.version, written, keep_batch_id=keep)
+            if now != known.state or found.any:
+                raise changes.conflict(self.location, known.state, now, found)
+        return True
 
     def _discard(self, operation: str, state: changes.State) -> None:
         staging = self._table.staging(operation)

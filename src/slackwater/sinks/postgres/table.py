@@ -310,23 +310,22 @@ def match_columns(
     unfilled = [c.name for c in found if c.name not in given and c.not_null and not c.filled and not c.generated]
     if unfilled:
         raise _unusable(table, f"a value for {', '.join(unfilled)}, which must not be null", _names(given))
-    return {column.name: _expression(table, column, known[column.name]) for column in query}
-
-
-def _expression(table: PostgresName, column: StagedColumn, taker: TableColumn) -> str:
-    kind = column.kind
-    takes = "any" in kind.takers or taker.kind in kind.takers or (taker.is_enum and "enum" in kind.takers)
-    exact = kind.places is None or taker.places is None or taker.places >= kind.places or taker.kind == "jsonb"
-    if takes and exact and not taker.generated:
-        return published(kind, column.staged_name, taker.kind, taker.declared)
-    raise PipelineError(
-        "sink-column-type",
-        f"Column {column.name} of the table cannot take the query's values without changing them",
-        where=f"{table}.{column.name}",
-        expected=f"{column.spark_type}: {kind.created} in PostgreSQL",
-        found="a generated column" if taker.generated else taker.declared,
-        hint=f"cast it in the query, or: ALTER TABLE {table} ALTER COLUMN {column.name} TYPE {kind.created}",
-    )
+    expressions = dict[str, str]()
+    for column in query:
+        kind, taker = column.kind, known[column.name]
+        takes = "any" in kind.takers or taker.kind in kind.takers or (taker.is_enum and "enum" in kind.takers)
+        exact = kind.places is None or taker.places is None or taker.places >= kind.places or taker.kind == "jsonb"
+        if not takes or not exact or taker.generated:
+            raise PipelineError(
+                "sink-column-type",
+                f"Column {column.name} of the table cannot take the query's values without changing them",
+                where=f"{table}.{column.name}",
+                expected=f"{column.spark_type}: {kind.created} in PostgreSQL",
+                found="a generated column" if taker.generated else taker.declared,
+                hint=f"cast it in the query, or: ALTER TABLE {table} ALTER COLUMN {column.name} TYPE {kind.created}",
+            )
+        expressions[column.name] = published(kind, column.staged_name, taker.kind, taker.declared)
+    return expressions
 
 
 def check_keys(connection: Connection, table: PostgresName, keys: Sequence[str]) -> None:
@@ -410,17 +409,13 @@ class Publication:
         into = f"INSERT INTO {self.table.quoted} ({', '.join(quoted(name) for name in filled)})"
         select = ", ".join(filled.values())
         selects = [f"SELECT {select} FROM {self.table.next_to(name).quoted}" for name in staged]
-        if self.mode == "upsert" and selects:
-            # One statement for all: only so the server sees a key that two tasks staged.
-            return [(f"{into} {' UNION ALL '.join(selects)} {self._on_conflict()}", sum(staged.values()))]
-        return [(f"{into} {each}", rows) for each, rows in zip(selects, staged.values(), strict=True)]
-
-    def _on_conflict(self) -> str:
-        others = [name for name in self.filled if name not in self.keys]
-        found = f"ON CONFLICT ({', '.join(quoted(key) for key in self.keys)}) DO "
-        if not others:
-            return found + "NOTHING"
-        return found + "UPDATE SET " + ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in others)
+        if self.mode != "upsert" or not selects:
+            return [(f"{into} {each}", rows) for each, rows in zip(selects, staged.values(), strict=True)]
+        keys = ", ".join(quoted(key) for key in self.keys)
+        others = [f"{quoted(name)} = excluded.{quoted(name)}" for name in self.filled if name not in self.keys]
+        conflict = f"ON CONFLICT ({keys}) DO " + (f"UPDATE SET {', '.join(others)}" if others else "NOTHING")
+        # One statement for all: only so the server sees a key that two tasks staged.
+        return [(f"{into} {' UNION ALL '.join(selects)} {conflict}", sum(staged.values()))]
 
 
 def drop_staged(connection: Connection, table: PostgresName, staged: Iterable[str]) -> None:
