@@ -29,7 +29,7 @@ HIDDEN = "of-the-catalog"
 KILLED = 2
 STEPS = (
     ("call", "sinks/common/changes.py:write"),
-    ("call", "iceberg/changes.py:delete_batches"),
+    ("call", "iceberg/table_output.py:_delete_batches"),
     ("return", "iceberg/commits.py:commit"),
 )
 

@@ -13,17 +13,15 @@ from hashlib import sha256
 from typing import Literal
 
 from slackwater.core.errors import Refused
-from slackwater.core.sink import Others, newest_batch
-from slackwater.sinks.common.changes import CutRecord, RecordFile, TableState, occupied
+from slackwater.core.sink import Others
+from slackwater.sinks.common.changes import CutRecord, RecordFile, occupied
 from slackwater.sinks.iceberg.metadata import (
     MAIN,
-    IcebergTable,
     Metadata,
     MetadataChange,
     TableMark,
     TableSnapshot,
     lineage,
-    move,
     property_of,
     written,
 )
@@ -153,15 +151,6 @@ def _known(number: int | None) -> int:
 RECORD = RecordFile("iceberg.json", "slackwater.iceberg-backup/1", CutRecord, alone=True)
 
 
-def delete_batches(table: IcebergTable, metadata: Metadata, record: CutRecord) -> None:
-    _move(table, metadata, TableMark(record.writer, _next_epoch(metadata), record.after, record.target), record)
-
-
-def restore(table: IcebergTable, metadata: Metadata, record: CutRecord) -> None:
-    check_kept(record.output, metadata, record.version)
-    _move(table, metadata, TableMark(record.writer, _next_epoch(metadata), record.last, record.version), record)
-
-
 def check_kept(location: str, metadata: Metadata, snapshot: int | None) -> None:
     if snapshot is not None and snapshot not in metadata.snapshots:
         raise Refused(
@@ -172,43 +161,6 @@ def check_kept(location: str, metadata: Metadata, snapshot: int | None) -> None:
             found=f"{len(metadata.snapshots)} other snapshots",
             hint="expire_snapshots has deleted its files; run the stream, which writes the batches again",
         )
-
-
-def state_after(table: IcebergTable, metadata: Metadata, record: CutRecord) -> TableState:
-    batch = written(metadata, table.older(metadata), record.writer)
-    if (metadata.current, batch) == (record.version, record.last):
-        return "whole"
-    if (metadata.current, batch) == (record.target, record.after):
-        return "cut"
-    history = {identifier for identifier, _ in lineage(metadata, table.older(metadata))}
-    # ``None``, the table before its first snapshot, is in every complete history and shows nothing.
-    if record.version in history - {None}:
-        return "uncut" if batch == record.last else "other"
-    return "cut-changed" if batch == record.after and record.target in history else "other"
-
-
-def changed(record: CutRecord, code: str) -> Refused:
-    return Refused(
-        code,
-        "The Iceberg table was changed after the cut was planned; to continue would undo those changes",
-        where=record.output,
-        expected=f"snapshot {record.version} with batch {record.last}, or {record.target} with "
-        f"{newest_batch(record.after)}",
-        hint="find out in the table's history what has written to it (in Spark: SELECT * FROM TABLE.history), then "
-        "make a new plan",
-    )
-
-
-def _move(table: IcebergTable, metadata: Metadata, mark: TableMark, record: CutRecord) -> None:
-    try:
-        table.commit(metadata, move(metadata.branch, mark))
-    except FileExistsError as error:
-        raise changed(record, "output-changed") from error
-
-
-def _next_epoch(metadata: Metadata) -> int:
-    """The next epoch, which refuses an earlier run that may be about to publish."""
-    return metadata.mark.epoch + 1 if metadata.mark is not None else 1
 
 
 State = Literal["staged", "replaced"]

@@ -48,8 +48,10 @@ from slackwater.sinks.iceberg.metadata import (
     IcebergTable,
     Metadata,
     MetadataChange,
+    TableMark,
     epochs,
     lineage,
+    move,
     written,
 )
 from slackwater.storage.protocols import WriteStore
@@ -277,7 +279,7 @@ class IcebergTableOutput(CutTable[Metadata]):
     def _newest_version(self, record: CutRecord) -> Metadata:
         metadata = self._newest()
         if metadata is None:
-            raise changes.changed(record, "output-changed")
+            raise self._changed(record, "output-changed")
         self._check_cuttable(metadata)
         return metadata
 
@@ -294,20 +296,47 @@ class IcebergTableOutput(CutTable[Metadata]):
             )
 
     def _state(self, record: CutRecord, version: Metadata) -> TableState:
-        return changes.state_after(self._table, version, record)
+        older = self._table.older
+        batch = written(version, older(version), record.writer)
+        if (version.current, batch) == (record.version, record.last):
+            return "whole"
+        if (version.current, batch) == (record.target, record.after):
+            return "cut"
+        history = {identifier for identifier, _ in lineage(version, older(version))}
+        # ``None``, the table before its first snapshot, is in every complete history and shows nothing.
+        if record.version in history - {None}:
+            return "uncut" if batch == record.last else "other"
+        return "cut-changed" if batch == record.after and record.target in history else "other"
 
     def _delete_batches(self, record: CutRecord, version: Metadata) -> None:
-        changes.delete_batches(self._table, version, record)
+        self._move(record, version, record.after, record.target)
 
     def _restore(self, record: CutRecord, version: Metadata) -> None:
-        changes.restore(self._table, version, record)
+        changes.check_kept(record.output, version, record.version)
+        self._move(record, version, record.last, record.version)
+
+    def _move(self, record: CutRecord, version: Metadata, batch: int, snapshot: int | None) -> None:
+        # The next epoch refuses an earlier run that may be about to publish.
+        epoch = version.mark.epoch + 1 if version.mark is not None else 1
+        try:
+            self._table.commit(version, move(version.branch, TableMark(record.writer, epoch, batch, snapshot)))
+        except FileExistsError as error:
+            raise self._changed(record, "output-changed") from error
 
     def _check_restorable(self, record: CutRecord, version: Metadata) -> None:
         changes.check_kept(self.location, version, record.version)
         self._table.check_writable()
 
     def _changed(self, record: CutRecord, code: str) -> Refused:
-        return changes.changed(record, code)
+        return Refused(
+            code,
+            "The Iceberg table was changed after the cut was planned; to continue would undo those changes",
+            where=record.output,
+            expected=f"snapshot {record.version} with batch {record.last}, or {record.target} with "
+            f"{newest_batch(record.after)}",
+            hint="find out in the table's history what has written to it (in Spark: SELECT * FROM TABLE.history), then "
+            "make a new plan",
+        )
 
     def _files(
         self, metadata: Metadata, one: int | None, other: int | None = None
