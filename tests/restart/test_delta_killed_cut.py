@@ -16,8 +16,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(1200)
 TARGET = 2
 BEFORE = ("call", "sinks/common/changes.py:write")
 STEPS = {
-    "before-the-commit": ("call", "delta/changes.py:delete_batches"),
-    "after-the-commit": ("return", "delta/changes.py:delete_batches"),
+    "before-the-commit": ("call", "delta/sink.py:_delete_batches"),
+    "after-the-commit": ("return", "delta/sink.py:_delete_batches"),
 }
 
 

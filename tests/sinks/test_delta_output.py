@@ -167,13 +167,13 @@ def test_a_cut_that_another_writer_was_faster_than(
     output, backup = DeltaOutput(str(table)), LocalStore(table.parent / "backup")
     cut = output.cut_after(2, {})
 
-    real = changes.delete_batches
+    real = DeltaOutput._delete_batches
 
-    def raced(log: DeltaLog, record: CutRecord, newest: int) -> None:
+    def raced(output: DeltaOutput, record: CutRecord, version: int) -> None:
         delta_logs.commit(table, [delta_logs.add(table, "faster.parquet", b"others")])
-        real(log, record, newest)
+        real(output, record, version)
 
-    monkeypatch.setattr(changes, "delete_batches", raced)
+    monkeypatch.setattr(DeltaOutput, "_delete_batches", raced)
     with raises_code(Refused, "output-changed"):
         output.cut(cut, {}, backup)
     monkeypatch.undo()
@@ -207,8 +207,9 @@ def test_files_that_were_compacted_behind_the_record_are_not_removed_one_by_one(
     _write(table, 0, 5)
     delta_logs.commit(table, [delta_logs.add(table, "other.parquet", b"others")])
     output, backup = DeltaOutput(str(table)), LocalStore(table.parent / "backup")
-    cut, log = output.cut_after(2, {}), DeltaLog(LocalStore(table))
-    changes.RECORD.write(backup, changes.record_of(str(table), APP, cut, DeltaSpan(log, APP, 2)))
+    cut, record = output._planned_cut(2)
+    assert record is not None
+    changes.RECORD.write(backup, record)
     compacted = delta_logs.add(table, "compacted.parquet", b"rows", data_change=False)
     delta_logs.commit(table, [compacted, delta_logs.remove(table, cut.files[0], data_change=False)])
     before = delta_logs.live_files(table)
@@ -362,14 +363,15 @@ def test_a_writer_between_the_check_and_the_commit(table: Path, *, by_restore: b
     newest = delta_logs.newest(table)
     span = DeltaSpan(log, APP, 1)
     assert span.by_restore is by_restore
-    record = changes.record_of(str(table), APP, output.cut_after(1, {}), span)
+    _, record = output._planned_cut(1)
+    assert record is not None
     delta_logs.commit(table, [delta_logs.add(table, "between.parquet", b"others")])
     before = delta_logs.live_files(table)
-    for act in (changes.delete_batches, changes.restore):
+    for act in (output._delete_batches, output._restore):
         with raises_code(Refused, "output-changed"):
-            act(log, record, newest)
+            act(record, newest)
         assert (delta_logs.live_files(table), delta_logs.newest(table)) == (before, newest + 1)
-    changes.restore(log, record, newest + 1)
+    output._restore(record, newest + 1)
     assert "between.parquet" not in delta_logs.live_files(table)
 
 

@@ -1,4 +1,4 @@
-"""Cuts batches out of a Delta table and restores them, and swaps a staged table in, each by a commit.
+"""What a cut of a Delta table may remove, and how a staged table is swapped in; each is a commit.
 
 A cut also lowers the recorded batch, so no batch is skipped later. Staged files first get hard links, or remote copies,
 in the real folder; then a commit removes all files and adds the staged files. It sets the stream's newest batch, and
@@ -18,12 +18,11 @@ from typing import Any
 
 from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.errors import Refused
-from slackwater.core.sink import NO_OTHERS, Cut, Others
+from slackwater.core.sink import NO_OTHERS, Others
 from slackwater.sinks.common.changes import (
     CutRecord,
     RecordFile,
     SwapRecord,
-    TableState,
     check_whole,
     damaged,
     incomplete,
@@ -33,88 +32,8 @@ from slackwater.sinks.common.staging import Place, bring_files
 from slackwater.sinks.delta.log import KEPT, Commit, DeltaLog, DeltaSpan, backwards, kept_below, written_by
 from slackwater.sinks.delta.table import DeltaVersion, create_like, damaged_files
 from slackwater.storage.open import open_read_store
-from slackwater.storage.protocols import ReadStore
 
 RECORD = RecordFile("delta.json", "slackwater.delta-backup/1", CutRecord, alone=True)
-
-
-def record_of(location: str, app: str, cut: Cut, span: DeltaSpan) -> CutRecord:
-    return CutRecord(location, cut.after, cut.batches[-1], app, span.newest, span.target if span.by_restore else None)
-
-
-def _version(record: CutRecord) -> int:
-    return -1 if record.version is None else record.version
-
-
-def delete_batches(log: DeltaLog, record: CutRecord, newest: int) -> None:
-    table, note = DeltaVersion(record.output, newest), {"cut": _version(record), "after": record.after}
-    try:
-        if record.target is not None:
-            table.restore(record.target, record.writer, record.after, note)
-        else:
-            # Again for the version that the commit follows: compaction since the plan may have replaced these files.
-            span = DeltaSpan(log, record.writer, record.after, newest)
-            check_files_removable(record.output, span)
-            files = (file for commit in span.own for file in commit.adds)
-            table.commit(record.writer, record.after, note, remove=files)
-    except FileExistsError as error:
-        raise changed(record, "output-changed", log) from error
-
-
-def restore(log: DeltaLog, record: CutRecord, newest: int) -> None:
-    """Commit the version before the cut after ``newest``. Raises Refused after VACUUM."""
-    try:
-        DeltaVersion(record.output, newest).restore(_version(record), record.writer, record.last)
-    except FileExistsError as error:
-        raise changed(record, "output-changed", log) from error
-
-
-def check_kept(store: ReadStore, record: CutRecord, newest: int) -> None:
-    """Raises Refused unless the old files exist and can replace the newest."""
-    DeltaVersion(record.output, newest).check_restorable(_version(record))
-    for damage in damaged_files(store, DeltaVersion(record.output, _version(record)).sizes()):
-        raise Refused(
-            "delta-restore",
-            f"The Delta table cannot be restored to version {_version(record)}: a file of it is missing or damaged",
-            where=f"{record.output}/{damage.path}",
-            expected=damage.expected,
-            found=damage.found,
-            hint="restore the file from a backup; if VACUUM has removed it, rebuild at the last written batch, "
-            "which removes nothing",
-        )
-
-
-def cut_state(log: DeltaLog, record: CutRecord, newest: int) -> TableState:
-    """The table's state; compaction and VACUUM do not change it."""
-    version, by_stream, by_others = newest, False, False
-    while version > _version(record):
-        try:
-            commit = log.commit(version)
-        # Commits have been cleaned up (``delta.logRetentionDuration``): what they have changed is unknown.
-        except FileNotFoundError:
-            return "other"
-        if (commit.note.get("cut"), commit.note.get("after")) == (_version(record), record.after):
-            return "other" if by_stream else "cut-changed" if by_others else "cut"
-        if commit.restores is None:
-            by_stream = by_stream or record.writer in commit.batches
-            by_others = by_others or commit.changes_table
-        version = version - 1 if commit.restores is None else commit.restores
-    if version < _version(record):
-        return "other"
-    return "uncut" if by_stream or by_others else "whole"
-
-
-def changed(record: CutRecord, code: str, log: DeltaLog) -> Refused:
-    since = (commit for commit in backwards(log, log.versions().newest) if commit.version > _version(record))
-    others = [commit for commit in since if record.writer not in commit.batches]
-    return Refused(
-        code,
-        "The Delta table was changed after the cut was planned; to continue would undo those changes",
-        where=record.output,
-        expected=f"version {_version(record)}, or the one that the cut made of it",
-        found=f"{written_by(others).text} of others since" if others else "batches of the stream since",
-        hint="find out with DESCRIBE HISTORY what has written to the table, then make a new plan",
-    )
 
 
 def check_writable(location: str, span: DeltaSpan) -> None:

@@ -41,7 +41,7 @@ from slackwater.sinks.common.problem import key_columns, not_readable_yet, optio
 from slackwater.sinks.common.staging import Place, staging_of
 from slackwater.sinks.delta import changes
 from slackwater.sinks.delta.changes import base_after, state_of
-from slackwater.sinks.delta.log import FOLDER, DeltaLog, DeltaSpan, entry_path
+from slackwater.sinks.delta.log import FOLDER, DeltaLog, DeltaSpan, backwards, entry_path, written_by
 from slackwater.sinks.delta.table import DeltaVersion, damaged_files, require_library
 from slackwater.storage.protocols import WriteStore
 
@@ -72,6 +72,10 @@ ENTRIES = (
 
 def app_of(stream_id: str) -> str:
     return APP_PREFIX + stream_id
+
+
+def _version(record: CutRecord) -> int:
+    return -1 if record.version is None else record.version
 
 
 def open_delta_output(identity: Mapping[str, str]) -> DeltaOutput:
@@ -247,20 +251,69 @@ class DeltaOutput(DirectoryOutput, CutTable[int]):
         return self._log.versions().newest
 
     def _state(self, record: CutRecord, version: int) -> TableState:
-        return changes.cut_state(self._log, record, version)
+        # Compaction and VACUUM do not change it.
+        newest, by_stream, by_others = version, False, False
+        while newest > _version(record):
+            try:
+                commit = self._log.commit(newest)
+            # Commits have been cleaned up (``delta.logRetentionDuration``): what they have changed is unknown.
+            except FileNotFoundError:
+                return "other"
+            if (commit.note.get("cut"), commit.note.get("after")) == (_version(record), record.after):
+                return "other" if by_stream else "cut-changed" if by_others else "cut"
+            if commit.restores is None:
+                by_stream = by_stream or record.writer in commit.batches
+                by_others = by_others or commit.changes_table
+            newest = newest - 1 if commit.restores is None else commit.restores
+        if newest < _version(record):
+            return "other"
+        return "uncut" if by_stream or by_others else "whole"
 
     def _delete_batches(self, record: CutRecord, version: int) -> None:
-        changes.delete_batches(self._log, record, version)
+        table, note = DeltaVersion(record.output, version), {"cut": _version(record), "after": record.after}
+        try:
+            if record.target is not None:
+                table.restore(record.target, record.writer, record.after, note)
+            else:
+                # Again for the version that the commit follows: compaction since may have replaced these files.
+                span = DeltaSpan(self._log, record.writer, record.after, version)
+                changes.check_files_removable(record.output, span)
+                files = (file for commit in span.own for file in commit.adds)
+                table.commit(record.writer, record.after, note, remove=files)
+        except FileExistsError as error:
+            raise self._changed(record, "output-changed") from error
 
     def _restore(self, record: CutRecord, version: int) -> None:
-        changes.restore(self._log, record, version)
+        try:
+            DeltaVersion(record.output, version).restore(_version(record), record.writer, record.last)
+        except FileExistsError as error:
+            raise self._changed(record, "output-changed") from error
 
     def _check_restorable(self, record: CutRecord, version: int) -> None:
-        changes.check_kept(self._store, record, version)
+        DeltaVersion(record.output, version).check_restorable(_version(record))
+        for damage in damaged_files(self._store, DeltaVersion(record.output, _version(record)).sizes()):
+            raise Refused(
+                "delta-restore",
+                f"The Delta table cannot be restored to version {_version(record)}: a file of it is missing or damaged",
+                where=f"{record.output}/{damage.path}",
+                expected=damage.expected,
+                found=damage.found,
+                hint="restore the file from a backup; if VACUUM has removed it, rebuild at the last written batch, "
+                "which removes nothing",
+            )
         check_writable(self._store, FOLDER)
 
     def _changed(self, record: CutRecord, code: str) -> Refused:
-        return changes.changed(record, code, self._log)
+        since = (one for one in backwards(self._log, self._log.versions().newest) if one.version > _version(record))
+        others = [commit for commit in since if record.writer not in commit.batches]
+        return Refused(
+            code,
+            "The Delta table was changed after the cut was planned; to continue would undo those changes",
+            where=record.output,
+            expected=f"version {_version(record)}, or the one that the cut made of it",
+            found=f"{written_by(others).text} of others since" if others else "batches of the stream since",
+            hint="find out with DESCRIBE HISTORY what has written to the table, then make a new plan",
+        )
 
     def _staging(self, operation: str) -> Place:
         return staging_of(self._path, operation)
@@ -315,7 +368,8 @@ class DeltaOutput(DirectoryOutput, CutTable[int]):
         names = tuple(file.path for file in files)
         size = sum(file.size for file in files)
         cut = Cut(after, tuple(range(after + 1, last + 1)), names, size, span.rows(), str(span.newest))
-        return cut, changes.record_of(self.location, app, cut, span)
+        target = span.target if span.by_restore else None
+        return cut, CutRecord(self.location, after, last, app, span.newest, target)
 
     def _damage(self, depth: Depth) -> Iterator[Damage]:
         versions = self._log.versions()

@@ -1,4 +1,4 @@
-"""Cuts batches out of an Iceberg table and restores them, and swaps a staged branch in, each by a recorded commit.
+"""What a cut of an Iceberg table takes out, and how a staged branch is swapped in; each is a recorded commit.
 
 A cut makes an older snapshot current, and lowers the recorded batch in the same version, so no batch is skipped later.
 A staged branch starts empty or at an older snapshot. A single metadata version makes its newest snapshot main, and
