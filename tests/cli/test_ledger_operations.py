@@ -157,8 +157,10 @@ def test_the_page_has_what_the_document_has(slackwater: Slackwater, applied: tup
 
     page = slackwater("ledger", "--operations").out
 
-    assert f"{second.id} undo slackwater undo {second.id} --yes" in " ".join(page.split())
-    assert f"{first.id} no undo Generation 2" in " ".join(page.split())
+    of_first, of_second = page.split(f"  {second.id}  rebuild of ")
+    assert f"undo slackwater undo {second.id} --yes" in " ".join(of_second.split())
+    assert f"{first.id} rebuild of" in " ".join(of_first.split())
+    assert "no undo Generation 2" in " ".join(of_first.split())
 
 
 def test_a_home_without_operations(slackwater: Slackwater, tmp_path: Path) -> None:

@@ -75,18 +75,20 @@ def apply(
                 discard_others=discard_others is not None,
                 session=session,
             )
+        streams = [workspace.ledger.stream(one.stream) for one in plan.members]
+    following = [start_command(one, stream, session) for one, stream in zip(plan.members, streams, strict=True)]
     if shown_as is Format.JSON:
         print_json(outcome_document(plan, SCHEMA, "plan", "applied", repeated=not applied))
     elif not plan.actions:
         out().print(f"nothing was to be done: {plan.stream} can be started as it is")
-        say(f"next: {start_command(plan, session)}")
+        say(f"next: {following[0]}")
     elif not applied:
         out().print(f"applied before: plan {plan.id} changed nothing now")
     else:
         for one in plan.members:
             out().print(f"applied: {one.stream} {_continues(one)}")
-        for command in dict.fromkeys(start_command(one, session) for one in plan.members):
-            say(f"next: {command}")
+        for line in dict.fromkeys(following):
+            say(f"next: {line}")
     return 0
 
 

@@ -10,8 +10,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from slackwater.cli.common.arguments import Format, natural_or_none
-from slackwater.cli.common.console import copied, cut, iso, number, prepare, run_document, shown_time, times
-from slackwater.cli.common.pages import blocks, heading, show, table_of
+from slackwater.cli.common.console import copied, iso, number, prepare, run_document, shown_time, times
+from slackwater.cli.common.pages import blocks, heading, labelled, show
 from slackwater.core.checkpoint import OffsetEntry
 from slackwater.core.commands import command, undo_command
 from slackwater.core.errors import FormatError, SlackwaterError, UsageError
@@ -30,10 +30,7 @@ NEWEST_BATCHES = 20
 _RANGE = re.compile(r"(?P<first>[0-9]*)(?:(?P<dots>\.\.)(?P<last>[0-9]*))?")
 SCHEMA = "slackwater.ledger/1"
 OPERATIONS_SCHEMA = "slackwater.operations/1"
-WIDE = 1000
-"""Tables in files and pipes are as wide as their longest line."""
 RUNS_SHOWN = 10
-OFFSET_WIDTH = 60
 _Range = tuple[int | None, int | None]
 """The first and the last batch; ``None`` is open."""
 _Ends = tuple[OffsetEntry | None, OffsetEntry | None]
@@ -45,7 +42,7 @@ def ledger(*, stream: str | None, batches: str | None, operations: bool, home: s
     if operations:
         with open_workspace(settings) as workspace:
             document = operations_document(workspace, stream)
-        show(shown_as, document, lambda: operations_page(document), WIDE, soft_wrap=False)
+        show(shown_as, document, lambda: operations_page(document))
         return 0
     if batches is not None and stream is None:
         raise UsageError(
@@ -54,7 +51,7 @@ def ledger(*, stream: str | None, batches: str | None, operations: bool, home: s
     wanted = parse_range(batches) if batches is not None else None
     with open_workspace(settings) as workspace:
         document = ledger_document(workspace, stream, wanted)
-    show(shown_as, document, lambda: ledger_page(document), WIDE, soft_wrap=False)
+    show(shown_as, document, lambda: ledger_page(document))
     return 0
 
 
@@ -196,68 +193,66 @@ def _block(stream: _Fields) -> Iterator[RenderableType]:
     output = open_output(stream["sink"]).location or stream["sink"].get("kind", "")
     yield heading(stream["stream"], f"{stream['output_mode']} to {output}")
     yield Text("generations", style="dim")
-    generations = [
-        (
-            str(one["number"]),
-            "yes" if one["number"] == stream["generation"] else "",
-            "" if one["based_at"] is None else f"{one['parent']} at {newest_batch(one['based_at'])}",
-            one["query_id"] or "-",
-            one["checkpoint"],
-        )
-        for one in stream["generations"]
-    ]
-    yield table_of(("number", "in use", "built from", "query id", "checkpoint"), generations)
+    for one in stream["generations"]:
+        use = ", in use" if one["number"] == stream["generation"] else ""
+        parent = "" if one["based_at"] is None else f", built from {one['parent']} at {newest_batch(one['based_at'])}"
+        yield Text(f"  {one['number']}{use}{parent}")
+        yield from _details(("query", one["query_id"]), ("checkpoint", one["checkpoint"]))
     more = f", the newest {RUNS_SHOWN} of {len(runs)}" if len(runs) > RUNS_SHOWN else ""
     yield Text("runs" + more, style="dim")
-    shown = [
-        (
-            str(run["id"]),
-            str(run["generation"]),
-            shown_time(run["started"]),
-            shown_time(run["ended"]),
-            run["end"],
-            run["spark_version"],
-            run["reason"] or "",
-        )
-        for run in runs[-RUNS_SHOWN:]
-    ]
-    yield table_of(("run", "generation", "started", "ended", "end", "Spark", "reason"), shown)
+    for run in runs[-RUNS_SHOWN:]:
+        yield Text(f"  {run['id']}  {run['end']}, generation {run['generation']}, Spark {run['spark_version']}")
+        yield from _details(("time", _span(run["started"], run["ended"])), ("reason", run["reason"]))
     if stream["operations"]:
         yield Text("operations", style="dim")
-        operations = ((one["id"], one["goal"], *_state_of(one)) for one in stream["operations"])
-        yield table_of(("operation", "goal", "status", "started", "ended", "summary"), operations)
+    for one in stream["operations"]:
+        yield from _operation_lines(one)
     recorded = number(stream["batches_recorded"])
     if "batches" not in stream:
         yield Text(f"{recorded} batches are recorded", style="dim")
         return
     yield Text(f"batches, {len(stream['batches'])} of {recorded} recorded", style="dim")
-    columns = ("gen", "rows", "event time from", "to", "watermark", "late", "state", "took", "source from", "to")
-    yield table_of(("batch", *columns), map(_batch_row, stream["batches"]))
+    for batch in stream["batches"]:
+        yield from _batch_lines(batch)
 
 
-def _batch_row(batch: _Fields) -> tuple[str, ...]:
-    progress = batch["progress"] or {}
-    took = progress.get("durations_ms", {}).get("triggerExecution")
-    return (
-        str(batch["batch"]),
-        str(progress.get("generation", "-")),
-        number(progress.get("input_rows")),
-        shown_time(progress.get("event_time_min")),
-        shown_time(progress.get("event_time_max")),
-        shown_time(batch["watermark"]),
-        number(progress.get("late_rows")),
-        number(progress.get("state_rows")),
-        "-" if took is None else duration_text(took),
-        *(
-            "\n".join("-" if source[end] is None else cut(source[end], OFFSET_WIDTH) for source in batch["sources"])
-            for end in ("start", "end")
-        ),
+def _operation_lines(operation: _Fields) -> Iterator[Text]:
+    of_stream = f" of {operation['stream']}" if "stream" in operation else ""
+    yield Text(f"  {operation['id']}  {operation['goal']}{of_stream}, {operation['status']}")
+    yield from _details(
+        ("time", _span(operation["started"], operation["ended"])),
+        ("summary", operation["summary"]),
+        ("continue", operation.get("continue")),
+        ("undo", operation.get("undo")),
+        ("no undo", operation.get("obstacle")),
     )
 
 
-def _state_of(operation: _Fields) -> tuple[str, str, str, str]:
-    started, ended = shown_time(operation["started"]), shown_time(operation["ended"])
-    return operation["status"], started, ended, operation["summary"]
+def _details(*rows: tuple[str, str | None]) -> list[Text]:
+    """Lines below a generation, a run, an operation or a batch: their values are too long for columns."""
+    return [labelled("   " + label, text, width=15) for label, text in rows if text]
+
+
+def _span(start: str | None, end: str | None) -> str | None:
+    return None if start is None and end is None else f"{shown_time(start)} to {shown_time(end)}"
+
+
+def _batch_lines(batch: _Fields) -> Iterator[Text]:
+    progress = batch["progress"] or {}
+    took = progress.get("durations_ms", {}).get("triggerExecution")
+    counts = (
+        f"{number(progress.get('input_rows'))} rows",
+        f"{number(progress.get('late_rows'))} late",
+        f"{number(progress.get('state_rows'))} in state",
+        "-" if took is None else duration_text(took),
+        f"generation {progress.get('generation', '-')}",
+    )
+    yield Text(f"  {batch['batch']}  {', '.join(counts) if progress else 'no progress recorded'}")
+    yield from _details(
+        ("event time", _span(progress.get("event_time_min"), progress.get("event_time_max"))),
+        ("watermark", batch["watermark"] and shown_time(batch["watermark"])),
+        *((f"source {one['source']}", f"{one['start'] or '-'} to {one['end'] or '-'}") for one in batch["sources"]),
+    )
 
 
 def operations_document(workspace: Workspace, name: str | None = None) -> _Fields:
@@ -299,14 +294,7 @@ def _ways(workspace: Workspace, record: OperationRecord) -> dict[str, str | None
 
 
 def operations_page(document: Mapping[str, Any]) -> Group:
-    if not document["operations"]:
-        return Group(Text(f"no operation is recorded: {document['ledger']}"))
     listed = document["operations"]
-    operations = ((one["id"], one["stream"], one["goal"], *_state_of(one)) for one in listed)
-    columns = ("operation", "stream", "goal", "status", "started", "ended", "summary")
-    parts: list[RenderableType] = [Text("operations", style="dim"), table_of(columns, operations)]
-    names = {"continue": "continue", "undo": "undo", "obstacle": "no undo"}
-    commands = [(one["id"], names[field], one[field]) for one in listed for field in names if one[field] is not None]
-    if commands:
-        parts += [Text(), Text("continue and undo", style="dim"), table_of(("operation", "", ""), commands)]
-    return Group(*parts)
+    if not listed:
+        return Group(Text(f"no operation is recorded: {document['ledger']}"))
+    return Group(Text("operations", style="dim"), *(line for one in listed for line in _operation_lines(one)))

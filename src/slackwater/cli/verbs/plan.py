@@ -58,6 +58,7 @@ def plan(
         new.check()
     with open_workspace(settings, restore=True) as workspace:
         made = make_plan(workspace, stream, request, runtime, say, consent=consent)
+        following = start_command(made, workspace.ledger.stream(made.stream), made.request.session)
     if new is not None:
         with new.open() as written:
             written.write(render(made).encode())
@@ -65,7 +66,6 @@ def plan(
         sys.stdout.write(render(made))
     else:
         out().print(plan_page(made))
-        following = start_command(made, made.request.session)
         if made.actions and file is not None:
             following = command("apply", str(file), *made.request.session)
         elif made.actions:
@@ -100,14 +100,15 @@ def plan_page(plan: Plan) -> Group:
 
 def _of_stream(plan: Plan) -> Iterator[Text | Table]:
     yield from (Text(), number_line(plan.facts))
-    yield from (Text(f"note: {note}") for note in plan.facts.notes)
     if not plan.actions:
+        yield from (Text(f"note: {note}") for note in plan.facts.notes)
         return
     steps = table_of((), ((f"{number}.", action.text()) for number, action in enumerate(plan.actions, start=1)))
     yield from (Text(), Text("what will be done", style="bold"), steps)
     yield from (Text(), Text("what it costs", style="bold"), *map(_indented, cost_lines(plan)))
-    if plan.risks:
-        yield from (Text(), Text("risks", style="bold"), *map(_indented, plan.risks))
+    for title_of_lines, lines in (("risks", plan.risks), ("notes", plan.facts.notes)):
+        if lines:
+            yield from (Text(), Text(title_of_lines, style="bold"), *map(_indented, lines))
 
 
 def _indented(line: str) -> Text:
@@ -123,9 +124,9 @@ def number_line(facts: PlannedFacts) -> Table:
         ("written", facts.written, "newest batch the sink itself shows"),
         ("continue after", facts.target, f"watermark {watermark}"),
         (
-            "contributing",
+            "reread from",
             facts.contributing if facts.contributing <= facts.target else None,
-            "first batch to read again",
+            "first batch that is read again",
         ),
     ]
     return table_of((), ((name, mark(batch), meaning) for name, batch, meaning in rows))

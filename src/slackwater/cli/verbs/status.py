@@ -198,7 +198,7 @@ def _block(status: StreamStatus) -> list[Text]:
         reason = f": {run.reason}" if run.reason else ""
         last_run = f"{status.run_end}, started {timestamp(run.started_ms)}{ended}{reason}"
     plan = f", for {', '.join(status.from_plan)} the recorded plan of the query" if status.from_plan else ""
-    basis = f"files and recorded ids{plan}; the code was not compared{f': {check}' if check else ''}"
+    checked = f"files and batch ids{plan}, not the code{f': {check}' if check else ''}"
     moved = f"{status.moved_to} has this query; if it was moved: {command('adopt', status.moved_to or '')}"
     lines = labelled_rows(
         ("marks", marks_text(marks_document(marks, "written"))),
@@ -214,7 +214,7 @@ def _block(status: StreamStatus) -> list[Text]:
         *(("also", finding.text) for finding in status.findings[1:]),
         ("found", compared(first) if first.severity is Severity.STOP else None),
         ("operation", left and f"{left.goal} {left.id}, started {timestamp(left.started_ms)}, not ended"),
-        ("basis", basis),
+        ("checked", checked),
         ("doctor", doctor_of(status)),
         ("next", first.next),
         ("next", first.advice),

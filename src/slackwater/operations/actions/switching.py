@@ -142,7 +142,7 @@ class SwitchGeneration(Action, Inverse):
         if self.new < self.old:
             # Numbers only grow: this is the inverse, after which the operation's own generation is removed.
             return f"switch back from generation {self.old} to {self.new}"
-        return f"switch from generation {self.old} to {self.new}; {self.old} stays"
+        return f"switch from generation {self.old} to {self.new} ({self.old} is kept)"
 
     def inverse(self) -> SwitchGeneration:
         return SwitchGeneration(self.new, self.old)

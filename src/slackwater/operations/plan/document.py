@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from slackwater.core.commands import command, mention, with_pipeline
 from slackwater.core.errors import UsageError
 from slackwater.core.escaping import quoted
+from slackwater.core.records import StreamRecord
 from slackwater.operations.goals.goal import GOALS, goal_named
 from slackwater.operations.plan.plan import BATCH, EARLIEST, LAST_WRITTEN, PLAN_SCHEMA, Plan, Request
 
@@ -76,9 +77,10 @@ def where_to(plan: Plan) -> str:
     return f"at {plan.target}" if into is None else f"at {plan.target} into {into}"
 
 
-def start_command(plan: Plan, session: Sequence[str]) -> str:
+def start_command(plan: Plan, stream: StreamRecord, session: Sequence[str]) -> str:
     """The command that starts the stream; ``session`` are options of Spark."""
-    if plan.facts.adopted is not None:
+    # A file that the plan was given may have only the query, not the program that starts it.
+    if plan.facts.adopted is not None and plan.pipeline_file != stream.pipeline_file:
         return f"start the query again; its checkpoint is {plan.facts.adopted}"
     return command("run", plan.pipeline_file, *session)
 
