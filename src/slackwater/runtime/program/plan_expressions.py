@@ -39,6 +39,8 @@ class Value:
     name: str = ""
     type: str = ""
     literal: bool = False
+    random: bool = False
+    """Not deterministic: Spark pushes no filter down that has it."""
     reads: frozenset[str] = frozenset()
     refs: frozenset[Ref] = frozenset()
     functions: frozenset[str] = frozenset()
@@ -85,6 +87,14 @@ MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!="}
 INTEGERS = frozenset({"byte", "short", "integer", "long"})
 SEEDED = frozenset({"Rand", "Randn", "Uuid", "Shuffle", "RandStr", "Uniform"})
+NOT_DETERMINISTIC = SEEDED | {
+    "InputFileBlockLength",
+    "InputFileBlockStart",
+    "InputFileName",
+    "MonotonicallyIncreasingID",
+    "SparkPartitionID",
+}
+"""Spark's expressions with the trait ``Nondeterministic``."""
 CLOCK_INTERVALS = ("interval hour", "interval minute", "interval second")
 WITH_ZONE = re.compile(r"timestamp|date|string|variant|time")
 ADDRESS = re.compile(r"@[0-9a-f]{3,8}\b")
@@ -116,7 +126,9 @@ def canonical(expression: TreeNode, columns: Columns) -> Value:
         value = merged(f"({left.text} {word} {right.text})", (left, right), type=type_, operands=operands)
     else:
         value = _call(expression, columns)
-    return _bounded(replace(value, functions=value.functions.union(_own_functions(expression))))
+    functions = value.functions.union(_own_functions(expression))
+    random = expression.name in NOT_DETERMINISTIC or expression.fields.get("udfDeterministic") is False
+    return _bounded(replace(value, functions=functions, random=value.random or random))
 
 
 def _own_functions(expression: TreeNode) -> Iterator[str]:
@@ -176,6 +188,7 @@ def merged(text: str, parts: Iterable[Value], **others: Any) -> Value:
         refs=frozenset[Ref]().union(*(one.refs for one in values)),
         functions=frozenset[str]().union(*(one.functions for one in values)),
         windows=frozenset[Window]().union(*(one.windows for one in values)),
+        random=any(one.random for one in values),
         **others,
     )
 

@@ -98,9 +98,7 @@ class Reading:
         """Apply a filter as far below as Spark does."""
         operator = self.operators[branch.operator] if branch.operator >= 0 else None
         roles = {ref.role for ref in conjunct.refs if ref.operator == branch.operator}
-        # Spark pushes no filter down that is not deterministic.
-        is_random = any(f"{word}(" in conjunct.text for word in ("rand", "randn", "uuid", "shuffle"))
-        if operator is None or not roles or is_random:
+        if operator is None or not roles or conjunct.random:
             self.keep(branch.filters, conjunct)
         elif operator.kind == "aggregate" and roles == {"key"}:
             for _, below in operator.inputs:
