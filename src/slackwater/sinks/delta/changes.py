@@ -1,4 +1,4 @@
-"""What a cut of a Delta table may remove, and how a staged table is swapped in; each is a commit.
+"""Rows that a cut of a Delta table may remove, and the swap of a staged table; each is a commit.
 
 A cut also lowers the recorded batch, so no batch is skipped later. Staged files first get hard links, or remote copies,
 in the real folder; then a commit removes all files and adds the staged files. It sets the stream's newest batch, and
