@@ -14,14 +14,16 @@ from tests.docs.reader import ROOT, Reader, Typed, steps_of
 
 PICTURE = ROOT / "docs" / "images" / "rebuild.svg"
 COLUMNS = 100
-LINES_MAX, FIRST, LAST = 8, 3, 2
+AROUND = {"slackwater init try && cd try", "slackwater status"}
+"""Commands of the start that the picture does not show."""
+LINES_MAX, FIRST, LAST = 5, 2, 2
 SHOWN = re.compile(r"^(?!.*\b(WARN|log4j|Setting default log level|To adjust logging level)\b).*\S")
 
 
 def record(folder: Path) -> str:
     """The picture as SVG: each command of the README's start, with the first and last lines that it prints."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    steps = [step for step in steps_of(readme.partition("## Or write a pipeline")[0]) if "init" not in step.command]
+    steps = [step for step in steps_of(readme.partition("## Or write a pipeline")[0]) if step.command not in AROUND]
     console = Console(width=COLUMNS, record=True, file=sys.stderr, force_terminal=True)
     with Reader(folder) as reader:
         reader.type(steps_of("```sh\nslackwater init try && cd try\n```")[0])
@@ -34,7 +36,9 @@ def record(folder: Path) -> str:
 
 def _shown(typed: Typed, folder: Path) -> list[str]:
     lines = [line.replace(f"{folder}/try/", "") for line in typed.lines if SHOWN.match(line)]
-    if len(lines) <= LINES_MAX or typed.step.command.startswith("slackwater plan"):
+    if typed.step.command.startswith("slackwater plan"):
+        return [*lines[: lines.index("notes")], lines[-1]]
+    if len(lines) <= LINES_MAX:
         return lines
     return [*lines[:FIRST], "...", *lines[-LAST:]]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -216,6 +217,8 @@ def test_a_killed_run(slackwater: Slackwater, tmp_path: Path, only_jvm: bool) ->
 
     assert stream["lease"]["state"] == ("only-jvm" if only_jvm else "abandoned")
     assert stream["last_run"]["end"] == "killed"
+    [last_run] = [line for line in slackwater("status").out.splitlines() if line.startswith("  last run ")]
+    assert re.fullmatch(r"  last run +killed, started \S+ \S+ UTC", last_run)
 
 
 def test_a_holder_on_another_host_that_fell_silent(slackwater: Slackwater, tmp_path: Path) -> None:

@@ -192,9 +192,9 @@ def _block(status: StreamStatus) -> list[Text]:
     late += command("ledger", stream.full_name)
     last_run, check = "none", check_command(stream)
     if run is not None:
-        ended = (
-            run.ended_ms and f", ended {timestamp(run.ended_ms)} (after {duration_text(run.ended_ms - run.started_ms)})"
-        )
+        ended = ""
+        if run.ended_ms is not None:
+            ended = f", ended {timestamp(run.ended_ms)} (after {duration_text(run.ended_ms - run.started_ms)})"
         reason = f": {run.reason}" if run.reason else ""
         last_run = f"{status.run_end}, started {timestamp(run.started_ms)}{ended}{reason}"
     plan = f", for {', '.join(status.from_plan)} the recorded plan of the query" if status.from_plan else ""

@@ -21,6 +21,8 @@ USUAL = {
     ("spark.sql.session.timeZone", "Etc/UTC"),
     ("environment.TZ", "UTC"),
     ("environment.TZ", "Etc/UTC"),
+    # Slackwater's own session on one machine.
+    ("spark.databricks.delta.snapshotPartitions", "4"),
 }
 """Settings of most runs, which are not worth a line."""
 
