@@ -11,6 +11,8 @@ import pytest
 from slackwater.cli.common.examine import Examined
 from slackwater.cli.verbs.doctor import doctor_page
 from slackwater.core.facts import Facts, Unknown
+from slackwater.core.sink import Delivery
+from slackwater.core.snapshot import OutputSeen
 from slackwater.core.verdict import Change, Effect, StreamVerdict, Verdict
 from slackwater.diagnose.checks.common.check import write_query_id
 from slackwater.diagnose.doctor import diagnose
@@ -107,6 +109,18 @@ def test_a_checksum_is_named_where_the_words_are_no_command(
     assert f"delete {location}/.metadata.crc, " in write_query_id(moved, query_id)
     without = replace(moved, folders={**seen.folders, "": ["metadata"]})
     assert ".metadata.crc" not in write_query_id(without, query_id)
+
+
+@pytest.mark.parametrize(("kind", "certainty"), [("foreach_batch", "possible"), ("kafka", "certain")])
+def test_rows_of_a_function_are_possibly_written_twice(tmp_path: Path, kind: str, certainty: str) -> None:
+    facts = Case("", "", nothing).facts(tmp_path)
+    stream = facts.snapshot.stream._replace(sink={"kind": kind})
+    output = OutputSeen(delivery=Delivery("at-least-once", "it is a function"))
+    facts = facts._replace(recorded=True, snapshot=facts.snapshot._replace(stream=stream, output=output))
+
+    found = {one.finding.code: one for one in diagnose(facts).found}
+
+    assert found["at-least-once"].certainty == certainty
 
 
 def test_a_change_of_the_code_is_a_finding_and_nothing_is_called_clean_beside_it(tmp_path: Path) -> None:

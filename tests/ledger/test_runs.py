@@ -99,6 +99,10 @@ def test_an_operation_is_open_until_it_has_ended(ledger: Ledger, clock: Clock) -
     assert ledger.open_operation(STREAM) is None
     (ended,) = ledger.operations(STREAM)
     assert (ended.status, ended.summary, ended.ended_ms) == ("applied", "generation 2 from batch 41", clock.now_ms)
+    clock.forward(2)
+    ledger.end_operation(started.id, "pruned", "can no longer be undone")
+    (pruned,) = ledger.operations(STREAM)
+    assert (pruned.status, pruned.ended_ms) == ("pruned", ended.ended_ms), "its end is when it ended"
 
 
 def test_a_continued_operation_is_open_again_under_its_own_id(ledger: Ledger, clock: Clock) -> None:

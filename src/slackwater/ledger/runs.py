@@ -156,10 +156,14 @@ class RunsPart(LedgerPart):
             connection.upsert(operations, [record._asdict()])
 
     def end_operation(self, operation_id: str, status: str, summary: str) -> None:
-        """End an operation. ``status``: applied, refused or unknown. Raises ``NotFound`` (``operation-unknown``)."""
-        values = {"status": status, "summary": mask(summary), "ended_ms": self._now_ms()}
+        """End an operation, or change the status of one that has ended. Raises ``NotFound`` (``operation-unknown``).
+
+        ``status``: applied, refused, unknown or pruned.
+        """
+        values, this = {"status": status, "summary": mask(summary)}, {"id": operation_id}
         with self._database.write() as connection:
-            changed = connection.update(operations, values, "id = :id", {"id": operation_id})
+            changed = connection.update(operations, values, "id = :id", this)
+            connection.update(operations, {"ended_ms": self._now_ms()}, "id = :id AND ended_ms IS NULL", this)
         if changed == 0:
             raise NotFound("operation-unknown", f"The ledger has no operation {operation_id}")
 

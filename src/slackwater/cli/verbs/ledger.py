@@ -21,7 +21,7 @@ from slackwater.core.sink import newest_batch
 from slackwater.core.units import duration_text
 from slackwater.diagnose.checks.stream import unfinished
 from slackwater.formats.text_log import parse_offset_entry
-from slackwater.ledger.lease import end_of, view_of
+from slackwater.ledger.lease import KILLED, end_of, view_of
 from slackwater.ledger.recording.history import shares
 from slackwater.ledger.workspace import Workspace, find_stream, open_workspace
 from slackwater.sinks.common.registry import open_output
@@ -202,7 +202,11 @@ def _block(stream: _Fields) -> Iterator[RenderableType]:
     yield Text("runs" + more, style="dim")
     for run in runs[-RUNS_SHOWN:]:
         yield Text(f"  {run['id']}  {run['end']}, generation {run['generation']}, Spark {run['spark_version']}")
-        yield from _details(("time", _span(run["started"], run["ended"])), ("reason", run["reason"]))
+        time = _span(run["started"], run["ended"])
+        if run["end"] == KILLED:
+            # The next run has recorded the end.
+            time = f"{shown_time(run['started'])}" + (f", noticed {shown_time(run['ended'])}" if run["ended"] else "")
+        yield from _details(("time", time), ("reason", run["reason"]))
     if stream["operations"]:
         yield Text("operations", style="dim")
     for one in stream["operations"]:

@@ -32,7 +32,7 @@ from slackwater.core.records import NEWEST_BATCHES
 from slackwater.core.settings import Settings
 from slackwater.core.units import counted, duration_text, size_text
 from slackwater.ledger.home import Home, streams_of
-from slackwater.ledger.lease import LeaseView, expires_ms
+from slackwater.ledger.lease import KILLED, LeaseView, expires_ms
 from slackwater.ledger.workspace import Workspace, find_stream, open_workspace, restore_command
 
 URGENCY = (3, 5, 7)
@@ -193,7 +193,9 @@ def _block(status: StreamStatus) -> list[Text]:
     last_run, check = "none", check_command(stream)
     if run is not None:
         ended = ""
-        if run.ended_ms is not None:
+        if run.ended_ms is not None and run.end == KILLED:
+            ended = f", noticed {timestamp(run.ended_ms)}"
+        elif run.ended_ms is not None:
             ended = f", ended {timestamp(run.ended_ms)} (after {duration_text(run.ended_ms - run.started_ms)})"
         reason = f": {run.reason}" if run.reason else ""
         last_run = f"{status.run_end}, started {timestamp(run.started_ms)}{ended}{reason}"
