@@ -116,7 +116,15 @@ class _Stages:
         plans: list[Plan] = []
         untouched: list[str] = []
         for stage in _later(self._planner, stream):
-            batch = self._first_batch(stage)
+            ledger, found = self._ledger, list[int]()
+            for earlier, change in self._changes:
+                read = read_of(ledger, earlier, change, stage.full_name)
+                if read is None:
+                    continue
+                if not read and change.after > BEFORE_ALL:
+                    raise self._by_version(stage, earlier, change)
+                found.append(first_batch(history_of(ledger, stage), read) if read else 0)
+            batch = min(found, default=None)
             if batch is None:
                 untouched.append(stage.full_name)
                 continue
@@ -124,17 +132,6 @@ class _Stages:
         known = derived.facts
         notes = (*known.notes, *(f"{name} has read nothing that is changed: nothing to do" for name in untouched))
         return replace(derived, facts=replace(known, notes=notes), downstream=tuple(plans))
-
-    def _first_batch(self, stage: StreamRecord) -> int | None:
-        ledger, found = self._ledger, list[int]()
-        for earlier, change in self._changes:
-            read = read_of(ledger, earlier, change, stage.full_name)
-            if read is None:
-                continue
-            if not read and change.after > BEFORE_ALL:
-                raise self._by_version(stage, earlier, change)
-            found.append(first_batch(history_of(ledger, stage), read) if read else 0)
-        return min(found, default=None)
 
     def _derive(self, stage: StreamRecord, first: StreamRecord, batch: int, identifier: str) -> Plan:
         treatment: OutputTreatment = "swap" if self._request.output == "swap" else "cut"

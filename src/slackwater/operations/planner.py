@@ -169,7 +169,15 @@ class Planner:
     ) -> tuple[PlanContext, tuple[Scope, Cut | Swap] | None]:
         """The scope, as far as it does not depend on the query, and the output's change; ``None``: nothing to do."""
         facts, request = context.facts, context.request
-        _check_request(request, facts.stream)
+        if not goal_named(request.goal).accepts(request):
+            raise UsageError(
+                "plan-damaged",
+                f"The plan was changed or damaged: the request does not match goal '{request.goal}'",
+                where=f"stream {facts.stream.full_name}",
+                expected=f"a request as {mention('plan', request.goal)} makes it",
+                found=str(request)[:120],
+                hint=f"nothing was changed; plan again: {HOW_TO_PLAN}",
+            )
         _refuse(facts, operation=identity)
         _refuse_unmarked(facts.snapshot, request)
         _check_offsets(request, BatchHistory(facts.history))
@@ -250,18 +258,6 @@ def _risks_of_listing(context: PlanContext, scope: Scope, change: Cut | Swap) ->
     for output, part in zip(outputs, parts, strict=False):
         text = output.seen_while_swapped() if isinstance(part, Swap) else output.seen_while_cut(part)
         yield from () if text is None else (text,)
-
-
-def _check_request(request: Request, stream: StreamRecord) -> None:
-    if not goal_named(request.goal).accepts(request):
-        raise UsageError(
-            "plan-damaged",
-            f"The plan was changed or damaged: the request does not match goal '{request.goal}'",
-            where=f"stream {stream.full_name}",
-            expected=f"a request as {mention('plan', request.goal)} makes it",
-            found=str(request)[:120],
-            hint=f"nothing was changed; plan again: {HOW_TO_PLAN}",
-        )
 
 
 def _check_offsets(request: Request, batches: BatchHistory) -> None:

@@ -210,7 +210,16 @@ class SwitchGeneration(Action, Inverse):
         # Its own program could start the query as soon as the new checkpoint was in place.
         exchanged = state == "started" and operation.places.is_new_in_place
         if state == "done" or exchanged:
-            _check_in_use(operation, self.old, exchanged=exchanged)
+            current = operation.ledger.find_stream(operation.plan.stream).current_generation
+            if current != self.old and not exchanged:
+                raise Refused(
+                    "undo-superseded",
+                    f"Generation {self.old}, which the operation switched to, is no longer in use",
+                    where=f"stream {operation.plan.stream}",
+                    expected=f"generation {self.old} in use",
+                    found=f"generation {current} in use",
+                    hint=f"undo the newer operation first: {undo_command(_newest_applied(operation))}",
+                )
             _check_not_run(operation, self.old)
 
     def take_back(self, operation: Operation) -> None:
@@ -229,19 +238,6 @@ def _journal(operation: Operation, action: SwitchGeneration, facts: ActionFacts)
 def _seen_in(store: ReadStore) -> dict[str, object]:
     logs = read_logs(store)
     return {"query": logs.query_id, PLANNED: logs.planned, COMMITTED: logs.committed}
-
-
-def _check_in_use(operation: Operation, number: int, *, exchanged: bool) -> None:
-    current = operation.ledger.find_stream(operation.plan.stream).current_generation
-    if current != number and not exchanged:
-        raise Refused(
-            "undo-superseded",
-            f"Generation {number}, which the operation switched to, is no longer in use",
-            where=f"stream {operation.plan.stream}",
-            expected=f"generation {number} in use",
-            found=f"generation {current} in use",
-            hint=f"undo the newer operation first: {undo_command(_newest_applied(operation))}",
-        )
 
 
 def _check_not_run(operation: Operation, number: int) -> None:

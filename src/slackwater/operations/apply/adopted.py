@@ -399,8 +399,5 @@ def _files(store: ReadStore) -> Iterator[str]:
 
 def _files_by_folder(store: ReadStore) -> Iterator[tuple[str, list[str]]]:
     for folder in store.folders():
-        yield folder.path, [name for name in folder.files if not name.endswith(LEFTOVER) and not _is_checksum(name)]
-
-
-def _is_checksum(name: str) -> bool:
-    return name.startswith(".") and name.endswith(".crc")
+        names = (name for name in folder.files if not name.endswith(LEFTOVER))
+        yield folder.path, [name for name in names if not (name.startswith(".") and name.endswith(".crc"))]
