@@ -156,10 +156,7 @@ class RunsPart(LedgerPart):
             connection.upsert(operations, [record._asdict()])
 
     def end_operation(self, operation_id: str, status: str, summary: str) -> None:
-        """End an operation, or change the status of one that has ended. Raises ``NotFound`` (``operation-unknown``).
-
-        ``status``: applied, refused, unknown or pruned.
-        """
+        """End an operation once: applied, refused, unknown, pruned. Raises NotFound (``operation-unknown``)."""
         values, this = {"status": status, "summary": mask(summary)}, {"id": operation_id}
         with self._database.write() as connection:
             changed = connection.update(operations, values, "id = :id", this)

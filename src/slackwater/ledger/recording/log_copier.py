@@ -274,8 +274,19 @@ class LogFolders:
         Valid until the next call for the folder.
         """
         known = self._listings.get(folder)
-        if known is None or not self._can_go_on_from(folder, known):
-            found = self._list(folder)
+        # On a remote store a check for a name takes a request, as a listing does. A trim removes the newest entries.
+        if (
+            known is None
+            or self._store.traits.remote
+            or time.monotonic() - known.listed_s >= _LISTED_EVERY_S
+            or known.highest not in known.names
+            or not self._store.exists(f"{folder}/{known.names[known.highest]}")
+        ):
+            found: dict[int, str] = {}
+            for listed in self._store.list(folder):
+                match = None if listed.is_dir else _ENTRY_NAME.fullmatch(listed.name)
+                if match is not None and not (match[2] and int(match[1]) in found):
+                    found[int(match[1])] = listed.name
             self._listings[folder] = _Listing(found, max(found, default=-1), time.monotonic())
             return found
         while True:
@@ -290,23 +301,6 @@ class LogFolders:
         return tuple(
             entry.name for entry in self._store.list(folder) if entry.is_dir and not entry.name.startswith(".")
         )
-
-    def _can_go_on_from(self, folder: str, known: _Listing) -> bool:
-        # On a remote store a check for a name takes a request, as a listing does. A trim removes the newest entries.
-        return (
-            not self._store.traits.remote
-            and time.monotonic() - known.listed_s < _LISTED_EVERY_S
-            and known.highest in known.names
-            and self._store.exists(f"{folder}/{known.names[known.highest]}")
-        )
-
-    def _list(self, folder: str) -> dict[int, str]:
-        names: dict[int, str] = {}
-        for listed in self._store.list(folder):
-            match = None if listed.is_dir else _ENTRY_NAME.fullmatch(listed.name)
-            if match is not None and not (match[2] and int(match[1]) in names):
-                names[int(match[1])] = listed.name
-        return names
 
 
 def _parses(log: str, text: str, sink: SinkLog | None) -> bool:
