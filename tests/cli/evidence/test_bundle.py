@@ -106,6 +106,18 @@ def test_the_lanes_show_what_each_place_still_has(evidence: Evidence, tmp_path: 
     assert kept["recorded"] == (5, [[0, 5]], [])
 
 
+def test_batches_before_the_first_of_the_checkpoint_are_committed(evidence: Evidence, tmp_path: Path) -> None:
+    home = make_home(tmp_path, HomeSpec(planned=7, committed=6, state=6, written=6))
+    for batch in (0, 1):
+        for folder in ("offsets", "commits"):
+            (home / "streams" / STREAM / "checkpoints" / "0001" / folder / str(batch)).unlink()
+
+    batches = evidence(STREAM).document["batches"]
+
+    committed = {one["batch"]: one["committed"] for one in batches}
+    assert committed == dict.fromkeys(range(7), True) | {7: False}
+
+
 def test_it_has_all_that_doctor_finds(evidence: Evidence, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = CASES["damaged"](tmp_path)
     document = evidence(*arguments).document

@@ -192,10 +192,11 @@ def _block(status: StreamStatus) -> list[Text]:
     late += command("ledger", stream.full_name)
     last_run, check = "none", check_command(stream)
     if run is not None:
-        ended = ""
-        if run.ended_ms is not None and run.end == KILLED:
+        if run.ended_ms is None:
+            ended = ""
+        elif run.end == KILLED:
             ended = f", noticed {timestamp(run.ended_ms)}"
-        elif run.ended_ms is not None:
+        else:
             ended = f", ended {timestamp(run.ended_ms)} (after {duration_text(run.ended_ms - run.started_ms)})"
         reason = f": {run.reason}" if run.reason else ""
         last_run = f"{status.run_end}, started {timestamp(run.started_ms)}{ended}{reason}"
