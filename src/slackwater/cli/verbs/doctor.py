@@ -208,7 +208,8 @@ def _finding(found: Diagnosed) -> Iterator[Text]:
     finding = found.finding
     line = _line(_WORDS[finding.severity], "")
     line.append(finding.code, style=f"bold {_STYLES[finding.severity]}")
-    line.append(f"  {finding.text}")
+    # The text is a title, too, as in `status`: "clean: ...".
+    line.append(f"  {finding.text.removeprefix(f'{finding.code}: ')}")
     yield line
     if found_instead := compared(finding):
         yield _line("", found_instead)

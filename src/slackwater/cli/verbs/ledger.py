@@ -205,7 +205,8 @@ def _block(stream: _Fields) -> Iterator[RenderableType]:
         time = _span(run["started"], run["ended"])
         if run["end"] == KILLED:
             # The next run has recorded the end.
-            time = f"{shown_time(run['started'])}" + (f", noticed {shown_time(run['ended'])}" if run["ended"] else "")
+            noticed = run["ended"] and f", noticed {shown_time(run['ended'])}"
+            time = f"{shown_time(run['started'])}{noticed or ''}"
         yield from _details(("time", time), ("reason", run["reason"]))
     if stream["operations"]:
         yield Text("operations", style="dim")

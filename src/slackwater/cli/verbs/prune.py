@@ -12,6 +12,7 @@ from slackwater.cli.common.console import confirm, copied, err, out, prepare, pr
 from slackwater.core.errors import NotFound
 from slackwater.core.records import OperationRecord, StreamRecord
 from slackwater.core.sink import staging_path
+from slackwater.core.units import counted
 from slackwater.diagnose.checks.stream import in_progress, unfinished
 from slackwater.diagnose.refusal import refusal
 from slackwater.ledger.lease import RUN, LeaseCheck, view_of
@@ -94,7 +95,7 @@ def delete_prunable(
                 fence = held.enter_context(LeaseKeeper([name], workspace.home, ledger, "prune", say)).fence(name)
             # What is in use may have changed until the lease was taken.
             again = _of_stream(workspace, stream, keep)
-            say(f"{one.stream}: removing {len(again.folders)} folders")
+            say(f"{one.stream}: removing {counted(len(again.folders), 'folder')}")
             _remove(workspace, stream, again, LeaseCheck(ledger, name, fence))
             removed.append(again)
     return tuple(removed)

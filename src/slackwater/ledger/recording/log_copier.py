@@ -282,7 +282,7 @@ class LogFolders:
             or known.highest not in known.names
             or not self._store.exists(f"{folder}/{known.names[known.highest]}")
         ):
-            found: dict[int, str] = {}
+            found = dict[int, str]()
             for listed in self._store.list(folder):
                 match = None if listed.is_dir else _ENTRY_NAME.fullmatch(listed.name)
                 if match is not None and not (match[2] and int(match[1]) in found):
