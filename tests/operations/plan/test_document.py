@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slackwater.core.errors import UsageError
+from slackwater.core.records import StreamRecord
 from slackwater.core.sink import BackfillDirectory, Cut
 from slackwater.operations.action import Action, Precondition
 from slackwater.operations.actions.batches import PlanBatch, ReplayBatches, ReplaySettings
@@ -19,7 +20,7 @@ from slackwater.operations.actions.generations import BuildGeneration, CopyGener
 from slackwater.operations.actions.outputs import CutSink, RunIntoDirectory
 from slackwater.operations.actions.switching import SwitchGeneration, VerifyGeneration
 from slackwater.operations.goals.goal import GOALS
-from slackwater.operations.plan.document import DIGEST, digest_of, parse, render
+from slackwater.operations.plan.document import DIGEST, digest_of, parse, render, start_command
 from slackwater.operations.plan.plan import Cost, Kept, Plan, PlannedFacts, Request, SourceStart, Work, undo_of
 
 texts = st.text(max_size=8)
@@ -105,6 +106,24 @@ def one_plan(draw: st.DrawFn) -> Plan:
 @given(plans())
 def test_a_plan_survives_the_round_trip(plan: Plan) -> None:
     assert parse(render(plan), "plan.json") == plan
+
+
+@pytest.mark.parametrize(
+    ("recorded", "of_plan", "command"),
+    [
+        ("app.py", "app.py", "slackwater run app.py"),
+        ("app.py", "only_the_query.py", "start the query again; its checkpoint is /checkpoint"),
+        ("", "", "start the query again; its checkpoint is /checkpoint"),
+    ],
+)
+@settings(max_examples=5, deadline=None)
+@given(plan=plans())
+def test_only_a_recorded_program_is_started_again(plan: Plan, recorded: str, of_plan: str, command: str) -> None:
+    stream = StreamRecord("watched", "hourly", {}, "append", recorded)
+    request = replace(plan.request, pipeline_file=of_plan)
+    plan = replace(plan, request=request, facts=replace(plan.facts, adopted="/checkpoint"))
+
+    assert start_command(plan, stream, ()) == command
 
 
 @settings(max_examples=20, deadline=None)

@@ -370,7 +370,7 @@ def old_entry_missing(facts: Facts) -> Iterator[Found]:
         if gap:
             entries = entries_text(gap)
             yield Found(
-                f"the log sources/{source.name} lacks {entries} below newer entries: a start does not read it, but "
+                f"the log sources/{source.name} lacks {entries} below newer entries: a start ignores the gap, but "
                 "a rebuild or replay of its batch is not possible",
                 where=f"{facts.checkpoint.location}/sources/{source.name}",
                 expected=entries,

@@ -297,7 +297,7 @@ def old_entries_missing(facts: Facts) -> Iterator[Found]:
     paths = tuple(path for path in missing if _is_unread(path, checkpoint.planned, checkpoint.committed))
     if paths and not facts.recorded:
         yield Found(
-            f"{paths[0]} is missing between other entries: a start does not read it, but a rollback or rebuild to "
+            f"{paths[0]} is missing between other entries: a start ignores this, but a rollback or rebuild to "
             "its batch is not possible",
             where=f"{facts.checkpoint.location}/{paths[0]}",
             expected="the entry that Spark wrote",

@@ -79,10 +79,10 @@ def where_to(plan: Plan) -> str:
 
 def start_command(plan: Plan, stream: StreamRecord, session: Sequence[str]) -> str:
     """The command that starts the stream; ``session`` are options of Spark."""
-    # A file that the plan was given may have only the query, not the program that starts it.
-    if plan.facts.adopted is not None and plan.pipeline_file != stream.pipeline_file:
-        return f"start the query again; its checkpoint is {plan.facts.adopted}"
-    return command("run", plan.pipeline_file, *session)
+    # A file given to the plan may contain only the query, and a query that was only adopted has no recorded program.
+    if plan.facts.adopted is None or plan.pipeline_file == stream.pipeline_file != "":
+        return command("run", plan.pipeline_file, *session)
+    return f"start the query again; its checkpoint is {plan.facts.adopted}"
 
 
 def at_batch(batch: int) -> str:

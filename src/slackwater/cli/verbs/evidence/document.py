@@ -199,7 +199,7 @@ def _batches(facts: Facts | None, recorded: Sequence[BatchRecord]) -> list[Part]
         # Those that a checkpoint from a backup lacks.
         known.update(range(max([-1, written - NEWEST_BATCHES, *known]) + 1, written + 1))
     # Spark trims its logs, and a rebuilt checkpoint begins with the first batch that was read again.
-    trimmed = range(min([*lines, facts.marks.committed + 1])) if facts is not None else range(0)
+    trimmed = range(min([*lines, facts.marks.committed + 1])) if facts is not None else ()
     progress = ("run", "input_rows", "output_rows", "late_rows", "state_rows", "event_time_min_ms", "event_time_max_ms")
     batches = []
     for batch in sorted(known):
