@@ -9,8 +9,12 @@ from urllib.parse import quote
 import pytest
 
 from slackwater.cli.common import stream_status
-from slackwater.cli.common.stream_status import Lag, lag_after
+from slackwater.cli.common.stream_status import Lag, lag_after, next_watermark_ms
+from slackwater.core.checkpoint import CommitEntry, OffsetEntry, OffsetMetadata
 from slackwater.core.records import BatchRecord, BatchSource
+from slackwater.diagnose.checks.common.check import lag_of
+from tests.cli.conftest import Slackwater
+from tests.support.homes import HomeSpec, make_home
 
 
 def batch_of(description: str, end: str = '{"logOffset":1}') -> BatchRecord:
@@ -103,3 +107,71 @@ def test_rows_are_counted_beside_files(tmp_path: Path) -> None:
     batch = BatchRecord("p/s", 1, 1, 0, 5, sources=(kafka, files))
 
     assert lag_after(batch, {1: {}}) == Lag(rows=7, files=1, bytes=10)
+
+
+# The lag of a batch: rows that its sources hold beyond its end, where their offsets determine them.
+
+
+def _lag(*reported: tuple[str | None, str | None]) -> int | None:
+    sources = tuple(BatchSource("a source", None, end, latest, 1) for end, latest in reported)
+    return lag_of(BatchRecord("clicks/per_page", 1, 4, timestamp_ms=0, input_rows=1, sources=sources))
+
+
+def test_lag_of_topics_is_the_sum_over_partitions() -> None:
+    topic = ('{"t":{"0":5,"1":3}}', '{"t":{"0":9,"1":3,"2":1}}')
+
+    assert _lag(topic) == 5
+    assert _lag(topic, topic) == 10
+    assert _lag(topic, ('{"logOffset":4}', None)) == 5
+    assert _lag(("{}", "{}"), topic) == 5
+
+
+@pytest.mark.parametrize(
+    ("end", "latest"),
+    [
+        ("{}", "{}"),
+        ('{"t":{"0":5}}', None),
+        ('{"t":{"0":5}}', '{"logOffset":4}'),
+        ('{"streamName":{"shardId-000000000000":5}}', '{"streamName":{"shardId-000000000000":8}}'),
+        (None, '{"t":{"0":5}}'),
+        ("5", "9"),
+    ],
+    ids=["no partitions", "not reported", "another kind", "Kinesis-like", "no offset yet", "number"],
+)
+def test_lag_is_unknown_where_offsets_do_not_determine_rows(end: str | None, latest: str | None) -> None:
+    assert _lag((end, latest)) is None
+
+
+# The watermark of the next batch: the rule, and that ``status`` and ``offsets`` follow it.
+
+
+def planned(watermark_ms: int) -> OffsetEntry:
+    return OffsetEntry(1, OffsetMetadata(watermark_ms, 0, {}), ())
+
+
+@pytest.mark.parametrize(
+    ("entry", "before", "commit", "expected"),
+    [
+        (planned(500), planned(100), CommitEntry(1, 900), 500),
+        (None, planned(100), CommitEntry(1, 900), 900),
+        (None, planned(900), CommitEntry(1, 0), 900),
+        (None, planned(900), None, 900),
+        (None, None, None, 0),
+    ],
+)
+def test_the_rule(
+    entry: OffsetEntry | None, before: OffsetEntry | None, commit: CommitEntry | None, expected: int
+) -> None:
+    assert next_watermark_ms(entry, before, commit) == expected
+
+
+@pytest.mark.parametrize("spec", [HomeSpec(), HomeSpec(planned=6, state=5)], ids=["committed", "planned"])
+def test_status_and_offsets_show_the_same(slackwater: Slackwater, tmp_path: Path, spec: HomeSpec) -> None:
+    make_home(tmp_path, spec)
+
+    status = slackwater("status", "per_page").out
+    offsets = slackwater("offsets", "per_page").err
+
+    shown = next(line.split(maxsplit=1)[1] for line in status.splitlines() if line.startswith("  watermark"))
+    assert shown in offsets
+    assert shown != "-"
