@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import random
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from slackwater.cli.common.examine import Examined
+from slackwater.cli.main import main
 from slackwater.cli.verbs.doctor import doctor_page
+from slackwater.core.checkpoint import Depth
 from slackwater.core.facts import Facts, Unknown
 from slackwater.core.sink import Delivery
 from slackwater.core.snapshot import OutputSeen
@@ -21,7 +26,11 @@ from slackwater.facts.collect import facts_of_location
 from slackwater.sinks.common.registry import identity_at
 from slackwater.storage.open import open_read_store
 from tests.diagnose.cases import AGGREGATION, FILES, Case, both, nothing, output_in_place, remove, write
+from tests.diagnose.random_damage import damage
 from tests.diagnose.recorded import with_query_id
+from tests.diagnose.rewriting import reread
+from tests.sinks import iceberg_tables
+from tests.support.corpus import VERSIONS, corpus_case, corpus_cases
 
 NO_PLAN = remove("checkpoint/offsets/7")
 ENTRIES = ("0", "1", "2.compact", "3", "4", "5.compact", "6", "7")
@@ -212,3 +221,79 @@ def test_of_a_checkpoint_that_is_not_recorded_no_command_is_named_for_a_change(t
 
     assert advice.startswith("bring the old code back")
     assert "slackwater" not in advice
+
+
+# What is examined of a checkpoint that Slackwater has not recorded, with its output.
+
+
+OTHER = "66666666-7777-8888-9999-000000000000"
+
+
+@pytest.mark.parametrize("depth", ["all", "start"])
+def test_files_that_no_batch_wrote_are_looked_for_on_request(tmp_path: Path, depth: Depth) -> None:
+    case = corpus_case("4.3.0", FILES, tmp_path)
+    reread("sink/_spark_metadata", folder="sink")(case)
+    shutil.copy(next((case / "sink").glob("*.parquet")), case / "sink" / "extra.parquet")
+
+    facts = facts_of_location(open_read_store(str(case / "checkpoint")), identity_at(str(case / "sink")), depth)
+
+    found = {one.finding.code: one for one in diagnose(facts).found}
+    assert ("orphan-files" in found) is (depth == "all")
+    if depth == "all":
+        assert "extra.parquet" in found["orphan-files"].finding.text
+        assert found["orphan-files"].covers == ("FSINK-07",)
+
+
+@pytest.mark.parametrize("of_query", [True, False])
+def test_a_table_that_the_sink_of_iceberg_wrote_shows_the_batch_of_the_query(*, tmp_path: Path, of_query: bool) -> None:
+    case = corpus_case("4.3.0", FILES, tmp_path)
+    table = tmp_path / "table"
+    iceberg_tables.create(table)
+    query_id = json.loads((case / "checkpoint/metadata").read_text())["id"] if of_query else OTHER
+    for batch in range(8):
+        file = iceberg_tables.data_file(table, f"part-{batch}.parquet", [batch])
+        summary = {"spark.sql.streaming.queryId": query_id, "spark.sql.streaming.epochId": str(batch)}
+        iceberg_tables.commit(table, [file], summary)
+
+    facts = facts_of_location(open_read_store(str(case / "checkpoint")), identity_at(str(table)))
+
+    assert facts.marks.written == (7 if of_query else None), "it has no marker of Slackwater's, and none was lost"
+    codes = {one.finding.code for one in diagnose(facts).problems}
+    assert codes == (set() if of_query else {"SW-LOG-014"})
+
+
+# Checkpoints of every Spark version with one damaged file: doctor and inspect report, whatever the file has.
+
+
+SEEDS = 20
+ENDS = {"doctor": (0, 1, 5), "inspect": (0, 3)}
+
+
+def reported(
+    version: str, seed: int, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> tuple[str, dict[str, int], str]:
+    """What was damaged, the exit code of each command, and what was printed as errors."""
+    dice = random.Random(f"{version} {seed}")
+    case = corpus_case(version, dice.choice(corpus_cases(version)), folder)
+    done = f"seed {seed}: {case.name}: {damage(case / 'checkpoint', dice)}"
+    codes, errors = {}, ""
+    for verb in ENDS:
+        codes[verb] = main([verb, str(case / "checkpoint"), "--format", "json"])
+        printed = capsys.readouterr()
+        json.loads(printed.out)
+        errors += printed.err
+    return done, codes, errors
+
+
+@pytest.mark.parametrize(
+    "version", [*(pytest.param(one, marks=pytest.mark.thorough) for one in VERSIONS[:-1]), VERSIONS[-1]]
+)
+@pytest.mark.parametrize("part", [0, *(pytest.param(one, marks=pytest.mark.thorough) for one in range(1, 5))])
+def test_a_damaged_file_is_reported(
+    version: str, part: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for seed in range(part * SEEDS, (part + 1) * SEEDS):
+        done, codes, errors = reported(version, seed, tmp_path / str(seed), capsys)
+
+        assert all(code in ENDS[verb] for verb, code in codes.items()), (done, codes, errors)
+        assert "Traceback" not in errors, (done, errors)

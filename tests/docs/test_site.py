@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from scripts.decision_index import decisions
 from slackwater.core.settings import KNOWN_KEYS
 from tests.docs.reader import ROOT
 from tests.support.browser import running_browser
@@ -64,3 +66,90 @@ def test_the_page_of_settings_has_every_key() -> None:
     page = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
     cells = "".join(line.split("|")[1] for line in page.splitlines() if line.startswith("| `"))
     assert set(re.findall(r"`\[?([a-z_]+)\]?`", cells)) == KNOWN_KEYS
+
+
+# The index of decisions is complete, and what modules and pages cite in docs/ is there.
+
+
+CITED_FILE = re.compile(r"\bdocs/[\w./-]+\.md\b")
+CITED_SECTIONS = re.compile(r"docs/format\.md, sections? ([\d, and]+)")
+CITED_DECISION = re.compile(r"\b[Dd]ecision (\d{4})\b")
+ELSEWHERE = re.compile(r"checkpoint-format|\bthe design\b.*section|rebuild\.md")
+"""Papers that are not part of this repository."""
+MANY = 20
+
+
+def _texts(*folders: str) -> Iterator[tuple[str, str]]:
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in {".py", ".md"}:
+                yield str(path.relative_to(ROOT)), path.read_text()
+    for path in sorted(ROOT.glob("*.md")):
+        yield path.name, path.read_text()
+
+
+def test_a_decision_is_changed_by_later_ones_that_exist() -> None:
+    numbers = [one.number for one in decisions()]
+    unknown = [(one.number, later) for one in decisions() for later in one.later if later not in numbers]
+
+    assert unknown == []
+    assert len(set(numbers)) == len(numbers)
+
+
+@pytest.mark.parametrize("heading", ["# 0042 A title", "# 0041 A title\n\nStatus: superseded by 0043.", "A title"])
+def test_a_heading_must_have_the_number_of_its_file(tmp_path: Path, heading: str) -> None:
+    (tmp_path / "0041-a-title.md").write_text(f"{heading}\n\nDecided.\n")
+
+    if heading.startswith("# 0041"):
+        assert [(one.status, one.later) for one in decisions(tmp_path)] == [("superseded by 0043", ("0043",))]
+    else:
+        with pytest.raises(ValueError, match="0041"):
+            decisions(tmp_path)
+
+
+def test_every_page_that_is_cited_exists() -> None:
+    cited = {
+        (name, file)
+        for name, text in _texts("src", "scripts", "tests", "docs", "examples")
+        for file in CITED_FILE.findall(text)
+        if not name.startswith("tests/docs/")
+    }
+
+    assert [one for one in sorted(cited) if not (ROOT / one[1]).exists()] == []
+
+
+def test_every_module_that_the_architecture_names_exists() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    package = ROOT / "src/slackwater"
+    named = {name for name in re.findall(r"`([a-z_]+(?:/[a-z_]+)+)`", text) if (package / name.split("/")[0]).is_dir()}
+
+    assert len(named) > MANY
+    assert [one for one in sorted(named) if not list(package.glob(f"{one}*"))] == []
+
+
+def test_every_section_of_the_format_that_is_cited_exists() -> None:
+    there = set(re.findall(r"^## (\d+)\. ", (ROOT / "docs/format.md").read_text(), re.MULTILINE))
+    cited = {
+        (name, number)
+        for name, text in _texts("src", "tests")
+        for sections in CITED_SECTIONS.findall(text)
+        for number in re.findall(r"\d+", sections)
+    }
+
+    assert cited
+    assert [one for one in sorted(cited) if one[1] not in there] == []
+
+
+def test_every_decision_that_is_named_exists() -> None:
+    there = {one.number for one in decisions()}
+    named = {
+        (name, number) for name, text in _texts("src", "scripts", "docs") for number in CITED_DECISION.findall(text)
+    }
+
+    assert [one for one in sorted(named) if one[1] not in there] == []
+
+
+def test_no_module_cites_what_is_not_in_the_repository() -> None:
+    citing = [(name, found[0]) for name, text in _texts("src", "docs") if (found := ELSEWHERE.search(text))]
+
+    assert citing == []

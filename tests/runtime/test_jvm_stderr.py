@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import socket
+import struct
 import subprocess
 import sys
 import threading
 import time
 
 import pytest
+from py4j.java_gateway import GatewayParameters, JavaGateway
+from py4j.protocol import ERROR
 
 from slackwater.core.masking import KNOWN_SECRETS
+from slackwater.runtime.session import session
 from slackwater.runtime.session.launch import INCUBATOR_WARNING, relayed_stderr, whole_lines
 from tests.runtime.project import Project
 
@@ -87,3 +93,34 @@ def test_a_run_says_that_it_starts_spark_and_shows_java_s_own_lines(project: Pro
     assert waited_s < 1.0 + (os.getloadavg()[0] / (os.cpu_count() or 1)) * 2
     assert "incubator" not in command.log
     assert "WARNING: from Java" in command.log
+
+
+# What py4j logs when its JVM dies during a call: the run reports it in one sentence, not with a traceback.
+
+
+@pytest.fixture
+def dying_jvm() -> int:
+    """The port of something that takes a command and resets the connection, as the system does for a killed process."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with listener, connection:
+            connection.recv(1)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    threading.Thread(target=serve, daemon=True).start()
+    port: int = listener.getsockname()[1]
+    return port
+
+
+def test_a_jvm_that_dies_in_a_call_is_not_logged(dying_jvm: int, caplog: pytest.LogCaptureFixture) -> None:
+    session._hush_py4j()
+
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=dying_jvm))
+    answer = gateway._gateway_client.send_command("c\no0\nversion\ne\n")
+
+    assert answer == ERROR
+    assert caplog.records == []
+    logging.getLogger().warning("another's line")
+    assert [record.message for record in caplog.records] == ["another's line"]

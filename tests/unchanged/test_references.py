@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from zipfile import ZipFile
 
 import pytest
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.records import WATCHED, GenerationRecord, StreamRecord
@@ -20,7 +22,7 @@ from slackwater.ledger.recording.snapshot import look_at_output
 from slackwater.runtime.application import running
 from slackwater.runtime.application.capture import captured
 from slackwater.runtime.application.queries import as_known, settle_place
-from slackwater.runtime.application.writers import Given, Start, chooses_client
+from slackwater.runtime.application.writers import _TRIGGERS, Given, Start, _keep_trigger, chooses_client
 from slackwater.runtime.loader import is_application
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.run.before_start import check_same_sink
@@ -316,3 +318,18 @@ def test_a_second_query_of_one_name_is_refused() -> None:
     kind = next(kind for kind in vars(running).values() if hasattr(kind, "_refuse_second"))
     with raises_code(Refused, "query-duplicate"):
         kind._refuse_second(active, one)
+
+
+# What a writer is given is kept, whatever the version of PySpark.
+
+
+def test_each_trigger_of_this_pyspark_is_known() -> None:
+    assert inspect.signature(DataStreamWriter.trigger).parameters.keys() - {"self"} <= _TRIGGERS.keys()
+
+
+def test_a_trigger_of_real_time_mode_is_kept() -> None:
+    given = Given()
+
+    _keep_trigger(given, {"realTime": "5 seconds"})
+
+    assert (given.trigger.kind, given.trigger.interval) == ("real-time", "5 seconds")
