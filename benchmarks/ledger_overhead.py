@@ -174,6 +174,9 @@ class Silent:
     def batch(self, batch: BatchRecord) -> None:
         """Show no batch."""
 
+    def idle(self, stream: str) -> None:
+        """Show no idle trigger."""
+
     def restarted(self, stream: str) -> None:
         """Show no restart."""
 

@@ -43,6 +43,10 @@ class Silent:
         """A batch."""
         self.shown.append(batch)
 
+    def idle(self, stream: str) -> None:
+        """A trigger without new data."""
+        self.shown.append((stream, "idle"))
+
     def restarted(self, stream: str) -> None:
         """A restart."""
         self.shown.append(stream)
@@ -219,7 +223,7 @@ def test_the_page_answers_requests_to_this_machine_only(tmp_path: Path, host: st
     """A web site whose name leads to this machine is another one than the user's."""
     metrics, _ = _metrics(tmp_path)
 
-    with served(metrics, "127.0.0.1", 0) as address:
+    with served(metrics, lambda: (True, ""), "127.0.0.1", 0) as address:
         connection = HTTPConnection(address.split("/")[2], timeout=10)
         connection.request("GET", "/metrics", headers={"Host": host})
         answer = connection.getresponse()

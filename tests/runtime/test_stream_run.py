@@ -125,7 +125,7 @@ def test_no_stage_starts_once_a_lease_was_lost(scene: Scene) -> None:
     application = Application(request, Home(scene.home), scene.ledger, display, session)
 
     streams = [(scene.ledger.find_stream(STREAM), built)]
-    outcomes = application.run(streams, leases, NotStarted(2, scene.said.append))
+    outcomes = application.run(streams, leases, NotStarted(2, display))
 
     assert [(one.end, one.reason) for one in outcomes.values()] == [
         ("not-started", "the run was stopped before its turn")

@@ -58,6 +58,9 @@ class Quiet:
     def batch(self, batch: BatchRecord) -> None:
         """Nothing: the results list the written rows."""
 
+    def idle(self, stream: str) -> None:
+        """Nothing: no batch was planned."""
+
     def restarted(self, stream: str) -> None:
         """Nothing: a message has the reason."""
 
@@ -123,7 +126,7 @@ def _run_steps(
                     hidden.rename(target)
             try:
                 application = Application(run_request, home, ledger, display, spark)
-                outcome = application.run([(record, built)], leases, NotStarted(1, display.say))[record.name]
+                outcome = application.run([(record, built)], leases, NotStarted(1, display))[record.name]
             except SlackwaterError as error:
                 # Before the first drill a refusal is about the sink or the query, and not about what a kill has left.
                 if number == 0:

@@ -87,6 +87,12 @@ def run(parser: Parser) -> None:
         "the address to serve them at (default: %(default)s, this machine only)",
         default="127.0.0.1",
     )
+    parser.takes(
+        "--hold",
+        "FILE",
+        "if the start is refused, write the reason to this file and wait for SIGTERM: a restart would be refused again",
+        path,
+    )
     add_spark(parser)
     add_home(parser)
     add_consent(parser)

@@ -124,7 +124,7 @@ class RunningQueries(Handler):
         self.threads = OwnThreads()
         self._reference, self._home, self._display, self._gate = reference, home, display, gate
         self._ledger = ledger = gate.ledger
-        self._recorder = ProgressRecorder(ledger, display.batch)
+        self._recorder = ProgressRecorder(ledger, display)
         self._code = ApplicationCode(locate(reference)[0], lambda spark: spark)
         # Without restarts: the program itself decides what follows a failed query.
         self._services = RunServices(

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
     from slackwater.ledger.ledger import Ledger
+    from slackwater.runtime.run.runner import RunDisplay
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 BREAK_OFF_AT = 3
@@ -55,11 +56,11 @@ class RecordedQuery:
 
 
 class ProgressRecorder:
-    """Records JSON progress events as batches, and displays them."""
+    """Records JSON progress events as batches, and reports them, and triggers without new data, to a display."""
 
-    def __init__(self, ledger: Ledger, on_batch: Callable[[BatchRecord], None] | None = None) -> None:
+    def __init__(self, ledger: Ledger, display: RunDisplay | None = None) -> None:
         self._ledger = ledger
-        self._on_batch = on_batch
+        self._display = display
         self._queries: dict[str, RecordedQuery] = {}
         self._names: dict[str, str] = {}
         self._events: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
@@ -101,12 +102,13 @@ class ProgressRecorder:
         name = progress.get("name") or ""
         recorded = self._queries.get(self._names.get(name, name)) or self._queries.get(progress["id"])
         # An idle trigger reports too: the id of the batch to come, and no addBatch among its durations.
-        if recorded is None or "addBatch" not in progress.get("durationMs", {}):
+        if recorded is None:
             return
-        batch = batch_of(progress, recorded)
-        self._ledger.record_batch(batch)
-        if self._on_batch is not None:
-            self._on_batch(batch)
+        batch = batch_of(progress, recorded) if "addBatch" in progress.get("durationMs", {}) else None
+        if batch is not None:
+            self._ledger.record_batch(batch)
+        if self._display is not None:
+            self._display.idle(recorded.stream) if batch is None else self._display.batch(batch)
 
 
 Started = Callable[[str, str, str | None], None]
@@ -165,7 +167,8 @@ class _JvmListener:
     def onQueryProgress(self, event: Any) -> None:
         self._put(event.progress().json())
 
-    def onQueryIdle(self, event: Any) -> None: ...
+    def onQueryIdle(self, event: Any) -> None:
+        self._put(json.dumps({"id": event.id().toString()}))
 
     def onQueryTerminated(self, event: Any) -> None:
         if self._terminated is not None:

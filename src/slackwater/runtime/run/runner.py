@@ -7,7 +7,7 @@ does not stop the others.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -53,6 +53,9 @@ class RunDisplay(Protocol):
 
     def batch(self, batch: BatchRecord) -> None: ...
 
+    def idle(self, stream: str) -> None:
+        """A trigger has found no new data."""
+
     def restarted(self, stream: str) -> None: ...
 
 
@@ -79,7 +82,7 @@ def run(request: RunRequest, home: Home, ledger: Ledger, display: RunDisplay) ->
     stopped.
     """
     definitions = request.loaded.selected(request.streams)
-    not_started = NotStarted(len(definitions), display.say, ledger)
+    not_started = NotStarted(len(definitions), display, ledger)
     names = [definition.full_name for definition in definitions]
     with LeaseKeeper(names, home, ledger, "run", display.say, refuse=not_started.refuse) as leases:
         not_started.leases = leases
@@ -188,7 +191,7 @@ class Application:
         self._request = request
         self._display = display
         self._spark = spark
-        self._recorder = ProgressRecorder(ledger, display.batch)
+        self._recorder = ProgressRecorder(ledger, display)
         self._services = RunServices(
             home,
             ledger,
@@ -256,6 +259,7 @@ class Application:
         broken = [name for name in sorted(built.upstreams) if name in outcomes and outcomes[name].end in NOT_COMPLETE]
         if broken:
             why = "failed" if outcomes[broken[0]].end == "failed" else "was not started"
+            self._display.state(record.full_name, "not-started")
             return StreamOutcome(record.full_name, "not-started", f"{broken[0]}, whose output it reads, {why}")
         if signals.count or self._time_is_up() or leases.lost:
             # Another driver may have the streams of a run that has lost a lease.
@@ -329,11 +333,11 @@ class NotStarted:
     The ``ledger`` records each.
     """
 
-    def __init__(self, selected: int, say: Callable[[str], None], ledger: Ledger | None = None) -> None:
+    def __init__(self, selected: int, display: RunDisplay, ledger: Ledger | None = None) -> None:
         self.outcomes: dict[str, StreamOutcome] = {}
         self.leases: LeaseKeeper | None = None
         self._selected = selected
-        self._say = say
+        self._display = display
         self._ledger = ledger
         self._first: Exception | None = None
 
@@ -343,7 +347,8 @@ class NotStarted:
             raise error
         failure = classify(error)
         hint = f" (hint: {ours.hint})" if ours and ours.hint else ""
-        self._say(f"{stream} does not start: {failure.reason}{hint}")
+        self._display.say(f"{stream} does not start: {failure.reason}{hint}")
+        self._display.state(stream, "failed")
         self.outcomes[stream.partition("/")[2]] = StreamOutcome(stream, "failed", failure.reason, error=ours)
         self._first = self._first or error
         if self.leases is not None:

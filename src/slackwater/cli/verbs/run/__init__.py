@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import import_module
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -15,7 +16,8 @@ from rich.live import Live
 from rich.table import Table
 
 from slackwater.cli.common.console import err, parse_conf, parse_seconds, prepare, say, user_traceback
-from slackwater.core.errors import EnvironmentMissing, UsageError
+from slackwater.cli.verbs.run.supervision import Supervised, is_repeated
+from slackwater.core.errors import EnvironmentMissing, SlackwaterError, UsageError
 from slackwater.core.escaping import one_line
 from slackwater.core.masking import mask
 from slackwater.core.records import BatchRecord
@@ -107,6 +109,9 @@ class PlainDisplay:
             f"lag={cells['lag']} watermark={cells['watermark']} state={cells['state rows']}"
         )
 
+    def idle(self, stream: str) -> None:
+        """Nothing: what is shown stays."""
+
     def restarted(self, stream: str) -> None:
         """Nothing: a message has the reason."""
 
@@ -146,6 +151,9 @@ class LiveDisplay:
             self._batches[batch.stream] = batch
             self._live.update(self._table())
 
+    def idle(self, stream: str) -> None:
+        """Nothing: what is shown stays."""
+
     def restarted(self, stream: str) -> None:
         """Nothing: a message has the reason."""
 
@@ -183,6 +191,7 @@ def run(
     conf: list[str] | None,
     metrics_port: int | None,
     metrics_host: str,
+    hold: str | None,
     home: str | None,
     consent: Consent,
     debug: bool,
@@ -190,22 +199,30 @@ def run(
     settings = prepare(home, logging=True, debug=debug)
     seconds = parse_seconds(duration) if duration is not None else None
     spark = parse_conf(conf)
-    with (
-        LiveDisplay() if sys.stderr.isatty() else PlainDisplay() as display,
-        _metered(display, settings, metrics_host, metrics_port) as to,
-    ):
-        outcomes, code = _ended(
-            pipeline,
-            settings,
-            to,
-            streams or (),
-            until_caught_up=until_caught_up,
-            seconds=seconds,
-            master=master,
-            spark=spark,
-            consent=consent,
-            accepted=frozenset(accepted or ()),
-        )
+    held = Path(hold) if hold is not None else None
+    if held is not None:
+        # What cannot be written is found before a stream runs, and the reason of an earlier start goes.
+        held.write_bytes(b"")
+    with LiveDisplay() if sys.stderr.isatty() else PlainDisplay() as display:
+        supervised = Supervised(display)
+        with _metered(supervised, settings, metrics_host, metrics_port) as to:
+            try:
+                outcomes, code = _ended(
+                    pipeline,
+                    settings,
+                    to,
+                    streams or (),
+                    until_caught_up=until_caught_up,
+                    seconds=seconds,
+                    master=master,
+                    spark=spark,
+                    consent=consent,
+                    accepted=frozenset(accepted or ()),
+                )
+            except SlackwaterError as error:
+                if held is None or not is_repeated(error):
+                    raise
+                return supervised.hold(error, held)
     console = err()
     for outcome in outcomes:
         of_the_query = outcome.failure.traceback if outcome.failure is not None else None
@@ -224,7 +241,7 @@ def run(
 
 
 @contextmanager
-def _metered(display: RunDisplay, settings: Settings, host: str, port: int | None) -> Iterator[RunDisplay]:
+def _metered(display: Supervised, settings: Settings, host: str, port: int | None) -> Iterator[RunDisplay]:
     if port is None:
         yield display
         return
@@ -235,6 +252,6 @@ def _metered(display: RunDisplay, settings: Settings, host: str, port: int | Non
             "extra-missing", "Metrics need prometheus-client", hint="pip install prometheus-client"
         ) from error
     metrics = RunMetrics(display, settings)
-    with served(metrics, host, port) as address:
+    with served(metrics, display.readiness, host, port) as address:
         display.say(f"metrics at {address}")
         yield metrics

@@ -39,6 +39,8 @@ LOCAL_HOSTS = ("127.0.0.1", "::1", "localhost")
 STREAM = ("pipeline", "stream")
 Clock = Callable[[], float]
 """Seconds since 1970."""
+Readiness = Callable[[], tuple[bool, str]]
+"""Whether the run is ready, and the states of its streams as text."""
 Values = Mapping[tuple[str, ...], float | None]
 """A stream's values of a metric by its own labels; ``None``: unknown."""
 _ASKS_NO_SOURCE = frozenset({"waiting", "finished", "stopped", "interrupted", "failed", "not-started"})
@@ -169,6 +171,9 @@ class RunMetrics:
         self._readings.finished(batch)
         self._display.batch(batch)
 
+    def idle(self, stream: str) -> None:
+        self._display.idle(stream)
+
     def restarted(self, stream: str) -> None:
         self._counters["restarts"].labels(*stream.split("/", 1)).inc()
         self._display.restarted(stream)
@@ -270,29 +275,39 @@ def _values(status: StreamStatus | None, seen: _StreamSeen, now: float) -> Mappi
     return plain | by_label
 
 
-def _for_local_hosts(page: WSGIApplication) -> WSGIApplication:
-    """Only for names of this machine: a web site can point its own name here."""
+def _pages(metrics: WSGIApplication, readiness: Readiness, *, only_local: bool) -> WSGIApplication:
+    """``/live``, ``/ready``, and the metrics at any other path.
+
+    ``only_local``: for names of this machine only, as a web site can point its own name here.
+    """
 
     def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         name = re.sub(r":\d*$", "", environ.get("HTTP_HOST", "")).strip("[]").lower()
-        if name in LOCAL_HOSTS:
-            return page(environ, start_response)
-        start_response("421 Misdirected Request", [("Content-Type", "text/plain")])
-        return [b"the metrics page is only for requests to this machine\n"]
+        path = environ.get("PATH_INFO")
+        if only_local and name not in LOCAL_HOSTS:
+            status, text = "421 Misdirected Request", "the metrics page is only for requests to this machine"
+        elif path == "/live":
+            status, text = "200 OK", "live"
+        elif path == "/ready":
+            ready, text = readiness()
+            status = "200 OK" if ready else "503 Service Unavailable"
+        else:
+            return metrics(environ, start_response)
+        start_response(status, [("Content-Type", "text/plain; charset=utf-8")])
+        return [f"{text}\n".encode()]
 
     return answer
 
 
 @contextmanager
-def served(metrics: RunMetrics, host: str, port: int) -> Iterator[str]:
+def served(metrics: RunMetrics, readiness: Readiness, host: str, port: int) -> Iterator[str]:
     """Serve the metrics and yield the page's address. ``port`` 0: a free port.
 
     Raises EnvironmentMissing if the port cannot be opened.
     """
     try:
         server, thread = start_http_server(port, host, metrics.registry)
-        if host in LOCAL_HOSTS:
-            server.set_app(_for_local_hosts(make_wsgi_app(metrics.registry)))
+        server.set_app(_pages(make_wsgi_app(metrics.registry), readiness, only_local=host in LOCAL_HOSTS))
     except (OSError, UnicodeError) as error:  # UnicodeError: a host with a part of more than 63 characters
         raise EnvironmentMissing(
             "metrics-port",
