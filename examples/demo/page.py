@@ -124,8 +124,8 @@ def show_tables(result: TablesResult, console: Console) -> None:
 
 def _kill(title: str, kill: StageKill, console: Console) -> None:
     console.print(Text.assemble(f"  {title}: ", (_marks(kill.marks), "bold cyan")))
-    console.print(Text(f"    status: {kill.verdict}"), soft_wrap=True)
-    console.print(Text(f"    typed next: {kill.next}"), soft_wrap=True)
+    console.print(Text(f"    status: {kill.verdict}"))
+    console.print(Text(f"    typed next: {kill.next}"))
 
 
 def _marks(marks: Marks) -> str:
@@ -145,7 +145,7 @@ def show_plan(console: Console, text: str) -> None:
     console.print()
     console.print(Text("The plan", style="bold"))
     for line in text.splitlines():
-        console.print(Text(f"  {line}".rstrip()), soft_wrap=True)
+        console.print(Text(f"  {line}".rstrip()))
 
 
 def show_comparisons(console: Console, title: str, comparisons: Sequence[Comparison]) -> None:
@@ -173,7 +173,7 @@ def show_end(console: Console, counted: Input, seconds: float, folder: str | Non
         f"{counted.malformed} malformed. {seconds:.0f} s."
     )
     if folder:
-        console.print(f"All files are in {folder}", soft_wrap=True)
+        console.print(f"All files are in {folder}")
 
 
 def new_table(title: str, headings: Sequence[str]) -> Table:

@@ -7,7 +7,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TextIO
@@ -61,10 +61,6 @@ def mark(batch: int | None) -> str:
     return "-" if batch is None or batch < 0 else str(batch)
 
 
-def cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 3] + "..."
-
-
 def marks_document(marks: Marks, *others: str) -> dict[str, int | None]:
     return copied(marks, "planned", "committed", "state", *others)
 
@@ -108,8 +104,12 @@ _debug = False
 
 
 SHORTEST_INTERVAL_S = 0.5
-WIDTH_OF_FILES = 200
-"""Lines in files and pipes are not folded at 80 columns."""
+_WIDTH_OF_FILES = 1 << 16
+"""Lines in files and pipes are not folded."""
+_LABEL = re.compile(r"\s*(?:(?:-|\d+\.) +|\S+(?: \S+)*?  +)?")
+"""Before the text of a line: spaces, a bullet, or a label."""
+_SEPARATORS = (re.compile(r"[/,;:=&?(\[{]"), re.compile(r"[\W_]"))
+_COMMAND = re.compile(r"(?:^|[ `(])((?:slackwater|mv|pip install) (?:(?![;,] |`).)*)$")
 
 _CONF_KEY = re.compile(r"[^\s=]+")
 _SETTING_NAME = re.compile(r"[^\w.\-]")
@@ -119,29 +119,81 @@ _LONGEST_S = 366_000 * 86_400
 """A thousand years: sums with a timestamp stay within 64 bits."""
 
 
-def out(*, width_of_files: int = WIDTH_OF_FILES) -> Console:
-    return _console(sys.stdout, width_of_files)
+def folds(text: str, width: int) -> Iterator[tuple[str, int, int]]:
+    """The parts of a text that fit the width, and what is printed before each.
+
+    A line is broken before a word, or in a longer one after a separator. A broken command can be copied to a shell.
+    """
+    at = 0
+    for line in text.split("\n"):
+        for before, start, end in _folds(line, width):
+            yield before or "\n" * bool(at), at + start, at + end
+        at += len(line) + 1
+
+
+def _folds(line: str, width: int) -> Iterator[tuple[str, int, int]]:
+    label = len(line) - len(_LABEL.sub("", line, count=1))
+    indent = label if label <= width // 3 else min(len(line) - len(line.lstrip()) + 2, width // 3)
+    before, start, room = "", 0, width
+    while len(line) - start > room:
+        typed = _COMMAND.search(line, 0, start + room)
+        limit, first = start + room - (2 if typed else 0), max(start + 1, label)
+        space = line.rfind(" ", first, limit + 1)
+        while typed and line.count("'", typed.start(1), space) % 2 and space > typed.start(1):
+            space = line.rfind(" ", first, space)
+        word_end = line.find(" ", space + 1) if space >= 0 else -1
+        end = space
+        if space < 0 or (word_end if word_end >= 0 else len(line)) - space - 1 > width - indent:
+            within = ([one.end() for one in part.finditer(line, max(space + 1, first), limit)] for part in _SEPARATORS)
+            end = next((ends[-1] for ends in within if ends), space if space >= 0 else limit)
+        yield before, start, end
+        is_word_broken = line[end] != " "
+        before = ("\\\n" if is_word_broken else " \\\n") if typed else "\n"
+        room = width if typed and is_word_broken else width - indent
+        before += " " * (width - room)
+        start = end if is_word_broken else end + 1
+    yield before, start, len(line)
+
+
+def folded(file: TextIO, text: str) -> str:
+    """Text with lines that fit the terminal, if it is one."""
+    if not file.isatty():
+        return text
+    width = os.get_terminal_size(file.fileno()).columns or 80
+    return "".join(before + text[start:end] for before, start, end in folds(text, width))
+
+
+def out() -> Console:
+    return _console(sys.stdout)
 
 
 def err() -> Console:
-    return _console(sys.stderr, WIDTH_OF_FILES)
+    return _console(sys.stderr)
 
 
-def _console(file: TextIO, width_of_files: int) -> Console:
-    from rich import console, segment  # noqa: PLC0415 - pages of plain text and documents need none
+def _console(file: TextIO) -> Console:
+    from rich import console, segment, text  # noqa: PLC0415 - pages of plain text and documents need none
 
     class PlainConsole(console.Console):
         def on_broken_pipe(self) -> None:
             """Rich would exit with 1, but a reader that has closed the pipe is no error."""
             raise BrokenPipeError
 
+        def print(self, *objects: Any, **options: Any) -> None:
+            super().print(*objects, **{"crop": False, **options})
+
         def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-            """Escapes data; rich's control codes are separate segments."""
+            """Folds and escapes data; rich's control codes are separate segments."""
+            width = (options or self.options).max_width
+            if isinstance(renderable, str | text.Text):
+                shown = text.Text(renderable) if isinstance(renderable, str) else renderable
+                parts = [part for before, a, b in folds(shown.plain, width) for part in (before, shown[a:b])]
+                renderable = text.Text.assemble(*parts, end=shown.end) if parts[2:] else shown
             for part in super().render(renderable, options):
                 yield part if part.control else segment.Segment(printable(part.text), part.style)
 
     # No markup: a failure reason or a path can contain "[/x]".
-    width = None if file.isatty() else width_of_files
+    width = None if file.isatty() else _WIDTH_OF_FILES
     return PlainConsole(file=file, highlight=False, markup=False, width=width)
 
 
@@ -149,8 +201,12 @@ def write(text: str) -> None:
     sys.stdout.write(printable(text))
 
 
+def write_page(text: str) -> None:
+    write(folded(sys.stdout, printable(text)))
+
+
 def say(text: str) -> None:
-    sys.stderr.write(f"{printable(text)}\n")
+    sys.stderr.write(folded(sys.stderr, printable(text)) + "\n")
     sys.stderr.flush()
 
 
@@ -249,12 +305,10 @@ def report_error(error: SlackwaterError) -> None:
         return
     sys.stderr.write(printable(trace))
     console = err()
-    console.print("error", style="bold red", end=" ")
-    console.print(error.code, style="bold", end=": ")
-    # Not folded: one line each, so that grep finds all of it.
-    console.print(str(error), soft_wrap=True)
+    text = console.render_str("").append("error", "bold red").append(" ").append(error.code, "bold")
+    console.print(text.append(f": {error}"))
     if error.hint:
-        _print_hint(error.hint)
+        console.print(console.render_str("").append("hint", "bold").append(f": {error.hint}"))
 
 
 def user_traceback(error: BaseException) -> str:
@@ -283,13 +337,7 @@ def report_interrupt(interrupt: KeyboardInterrupt) -> None:
     console = err()
     console.print("interrupted")
     for note in getattr(interrupt, "__notes__", ()):
-        _print_hint(note)
-
-
-def _print_hint(text: str) -> None:
-    console = err()
-    console.print("hint", style="bold", end=": ")
-    console.print(text, soft_wrap=True)
+        console.print(console.render_str("").append("hint", "bold").append(f": {note}"))
 
 
 def confirm(stream: str, what: str, kind: str = "stream", given: str = "--yes") -> None:

@@ -109,9 +109,9 @@ def check(parser: Parser) -> None:
     add_debug(parser)
     add_format(parser)
     parser.epilog = (
-        "The DataFrames are built, and no query is started; nothing is written. Exit code 0: all streams may start, "
-        "also those that were not compared because their plan or code cannot be read. "
-        "1: a run would refuse a stream because of its changes."
+        "The DataFrames are built, and no query is started; nothing is written. Exit code 0: all streams may start. "
+        "1: a run would refuse a stream because of its changes. 5: all may start, but a plan or code cannot be read, "
+        "or no program is recorded for the state."
     )
 
 

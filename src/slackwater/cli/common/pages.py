@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import WIDTH_OF_FILES, mark, out, print_json, timestamp
+from slackwater.cli.common.console import mark, out, print_json, timestamp
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.facts import Finding
 
@@ -24,15 +24,12 @@ def show(
     shown_as: Format,
     document: Mapping[str, object],
     page: Callable[[], RenderableType],
-    width_of_files: int = WIDTH_OF_FILES,
-    *,
-    soft_wrap: bool = True,
 ) -> None:
     """The result of a verb on stdout, as JSON or as a page."""
     if shown_as is Format.JSON:
         print_json(document)
     else:
-        out(width_of_files=width_of_files).print(page(), soft_wrap=soft_wrap)
+        out().print(page())
 
 
 def show_each(shown_as: Format, every_s: float, looks: Iterable[tuple[Mapping[str, object], RenderableType]]) -> int:
@@ -47,7 +44,7 @@ def show_each(shown_as: Format, every_s: float, looks: Iterable[tuple[Mapping[st
                 console, now = out(), timestamp(time.time_ns() // 1_000_000)
                 console.clear()
                 console.print(Text(f"{now}, every {every_s:g} s; Ctrl-C ends it", style="dim"), Text())
-                console.print(page, soft_wrap=True)
+                console.print(page)
             sys.stdout.flush()
             time.sleep(every_s)
     except KeyboardInterrupt:

@@ -181,10 +181,10 @@ class ApplyDisplay(Display):
         self._progress.stop()
 
     def say(self, text: str) -> None:
-        self._console.print(text, soft_wrap=not sys.stderr.isatty())
+        self._console.print(text)
 
     def action(self, action: Action | Inverse) -> None:
-        self._console.print(f"- {action.text()}", soft_wrap=not sys.stderr.isatty())
+        self._console.print(f"- {action.text()}")
 
     def batch(self, batch: int) -> None:
         self._progress.update(self._task, advance=1, description=f"replayed batch {batch}")

@@ -428,7 +428,7 @@ def audit(
     loaded, names = selected(pipeline, options)
     if not yes:
         sinks = {name: loaded.pipeline.streams[name].sink.identity() for name in names}
-        err().print(targets(sinks), soft_wrap=True)
+        err().print(targets(sinks))
         confirm(loaded.pipeline.name, "write generated rows there", "pipeline")
     steps = Steps(err())
     interrupt_on_signals()

@@ -15,7 +15,7 @@ from types import ModuleType
 
 import slackwater
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import prepare, print_json, say, write
+from slackwater.cli.common.console import prepare, print_json, say, write_page
 from slackwater.core.commands import command, mention
 from slackwater.core.errors import EnvironmentMissing, Refused, UsageError
 from slackwater.storage.local import missing_folders
@@ -131,7 +131,7 @@ def init(*, folder: Path, shown_as: Format) -> int:
         print_json({"schema": "slackwater.init/1", "folder": str(target), "contents": laid, "next": steps})
         return 0
     width = max(map(len, contents))
-    write("".join(f"{path:<{width}}  {what}\n" for path, what in contents.items()))
+    write_page("".join(f"{path:<{width}}  {what}\n" for path, what in contents.items()))
     for step in steps:
         say(f"next: {step}")
     return 0

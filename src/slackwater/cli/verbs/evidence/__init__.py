@@ -20,7 +20,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import mark, number, prepare, timestamp, write
+from slackwater.cli.common.console import mark, number, prepare, timestamp, write, write_page
 from slackwater.cli.common.examine import Examined, examine, read_failed, with_compared_code, with_errors
 from slackwater.cli.verbs.doctor import by_reason
 from slackwater.cli.verbs.evidence.document import REFUSED, make_evidence
@@ -104,7 +104,7 @@ def evidence(
         if _has_messages(made):
             lines.append(f"  {'warning':<12}{WARNING}")
         lines += [f"  {'next':<12}{step}" for step in (head["next"], head["advice"]) if step]
-        write("\n".join([f"{out}  {size}: README.txt, evidence.html, evidence.json", *lines, ""]))
+        write_page("\n".join([f"{out}  {size}: README.txt, evidence.html, evidence.json", *lines, ""]))
     return 0
 
 

@@ -11,7 +11,7 @@ from slackwater.checkpoint.listing import limited
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
 from slackwater.checkpoint.reader import collector_off, file_text, read_checkpoint
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import copied, cut, marks_document, offset_value, prepare, print_json, write
+from slackwater.cli.common.console import copied, marks_document, offset_value, prepare, print_json, write, write_page
 from slackwater.cli.common.examine import location_of, require_recorded
 from slackwater.core.checkpoint import (
     BatchLine,
@@ -37,7 +37,6 @@ _IMPORTANT = (
     "streaming.stateStore.compression.codec",
     "streaming.multipleWatermarkPolicy",
 )
-_WIDEST = 110
 _SHOWN_DAMAGE = 20
 _SHOWN_BATCHES = 5
 _SHOWN_LEFTOVERS = 5
@@ -91,7 +90,7 @@ def inspect(
     if shown_as is Format.JSON:
         print_json(inspect_document(report))
     else:
-        write(page(report, batch, all_settings=conf, all_files=sources))
+        write_page(page(report, batch, all_settings=conf, all_files=sources))
     return READ_WITH_DAMAGE if report.damage else 0
 
 
@@ -308,7 +307,7 @@ def _next(batch: NextBatch | None) -> str:
 
 
 def _offset(text: str | None) -> str:
-    return "the beginning" if text is None else cut(text, _WIDEST)
+    return "the beginning" if text is None else text
 
 
 def _batches(batches: Sequence[BatchLine], wanted: int | None) -> str:
@@ -336,7 +335,7 @@ def _sources(report: CheckpointReport, *, all_files: bool) -> str:
     positions = {end.source: end.text for end in report.batches[-1].sources} if report.batches else {}
     rows, files = [], []
     for line in report.sources:
-        log = f"started at {cut(line.initial, _WIDEST)}" if line.initial else ""
+        log = f"started at {line.initial}" if line.initial else ""
         if line.log is not None:
             log = f"own log {line.log.first} to {line.log.last}, {line.log.files} files"
             files += [

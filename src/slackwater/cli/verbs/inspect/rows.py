@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from slackwater.checkpoint.operators import OperatorReader
 from slackwater.checkpoint.state.reader import StateChoice, StateReader, StateRows
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import print_json, write
+from slackwater.cli.common.console import print_json, write_page
 from slackwater.cli.common.declare_reading import ROWS_SHOWN
 from slackwater.cli.verbs.inspect import READ_WITH_DAMAGE, StateRequest, open_target
 from slackwater.core.commands import command
@@ -44,7 +44,7 @@ def show_state(
     if shown_as is Format.JSON:
         print_json(rows)
     else:
-        write(state_page(rows))
+        write_page(state_page(rows))
     return READ_WITH_DAMAGE if found.damage else 0
 
 

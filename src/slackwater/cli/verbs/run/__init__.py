@@ -227,10 +227,10 @@ def run(
     for outcome in outcomes:
         of_the_query = outcome.failure.traceback if outcome.failure is not None else None
         if debug and (trace := user_traceback(outcome.error) if outcome.error is not None else of_the_query):
-            console.print(mask(trace), soft_wrap=True)
+            console.print(mask(trace))
         place = f" at {outcome.failure.place}" if outcome.failure is not None and outcome.failure.place else ""
         reason = f": {outcome.reason}" if outcome.reason else ""
-        console.print(f"{outcome.stream}: {outcome.end}{reason}{place}", soft_wrap=True)
+        console.print(f"{outcome.stream}: {outcome.end}{reason}{place}")
     ends = {outcome.end for outcome in outcomes}
     if "failed" in ends:
         return code or FAILED
