@@ -40,7 +40,7 @@ class StreamRecord(NamedTuple):
 
     @property
     def has_output(self) -> bool:
-        """The checkpoint of an adopted query does not name an output."""
+        """A checkpoint does not name an output."""
         return self.sink.get("kind") != "unknown"
 
 

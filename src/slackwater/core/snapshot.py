@@ -136,7 +136,7 @@ class Snapshot(NamedTuple):
         """Whether checkpoint, recorded plan, or recorded stores show state."""
         if self.marks.state is not None:
             return True
-        # Without a run only the stores that a checkpoint had when it was adopted are recorded.
+        # Without a run only the stores that a checkpoint had at first are recorded.
         recorded = bool((self.generation.layout or {}).get("state_stores"))
         return self.profile.stateful if self.profile is not None else recorded
 

@@ -20,8 +20,8 @@ from slackwater.ledger.recording.history import executed, history_of, readers_of
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.ledger.workspace import Workspace
-from slackwater.operations.adopted import adopted_directory
 from slackwater.operations.apply.operation import QueryRuntime
+from slackwater.operations.checkpoint_path import checkpoint_path
 from slackwater.operations.plan.context import Fact, Problem, StreamFacts
 from slackwater.sinks.common.registry import open_output
 from slackwater.storage.open import open_read_store
@@ -42,7 +42,7 @@ def gather(
     holds the lease. Without a ``reader`` the pipeline file is not read.
     """
     ledger, name = workspace.ledger, stream.full_name
-    directory = _tried(lambda: adopted_directory(workspace, stream))
+    place = _tried(lambda: checkpoint_path(ledger, stream))
     seen: Snapshot | Problem
     states, size_bytes = frozenset[int](), None
     try:
@@ -67,7 +67,7 @@ def gather(
         stream=stream,
         seen=seen,
         recorded=recorded,
-        directory=directory,
+        place=place,
         # Also above folders that no record names: after a lost ledger one of them may be the checkpoint in use.
         next_generation=max([*generations, *workspace.home.generation_numbers(stream.pipeline, stream.name)]) + 1,
         states=states,

@@ -271,7 +271,7 @@ def _check_offsets(request: Request, batches: BatchHistory) -> None:
 
 
 def _refuse(facts: StreamFacts, operation: str) -> None:
-    known(facts.directory)
+    known(facts.place)
     snapshot = facts.snapshot
     for finding in findings_about(snapshot, "identity"):
         raise refusal(finding, snapshot.stream.name)

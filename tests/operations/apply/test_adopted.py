@@ -29,10 +29,11 @@ from slackwater.cli.verbs.prune import delete_prunable
 from slackwater.core.errors import NotFound, Refused, SlackwaterError
 from slackwater.core.records import BatchRecord
 from slackwater.ledger.workspace import find_stream
-from slackwater.operations.adopted import adopted_directory, quiet_time_ms
 from slackwater.operations.apply.adopted import AdoptedDirectory
+from slackwater.operations.checkpoint_path import checkpoint_path
 from slackwater.operations.plan.document import ALL_MS
 from slackwater.operations.plan.plan import Plan
+from slackwater.operations.stopped import quiet_time_ms
 from slackwater.runtime.loader import load
 from slackwater.runtime.run.before_start import check
 from slackwater.sinks.common.staging import StagingDirectory
@@ -511,7 +512,7 @@ class TestRefusals:
             ledger.execute("UPDATE streams SET name = '../../x'")
         with project.open() as workspace:
             stream = workspace.ledger.find_stream("../../x")
-            refused("query-name", lambda: adopted_directory(workspace, stream))
+            refused("query-name", lambda: checkpoint_path(workspace.ledger, stream))
 
 
 def test_the_interval_of_a_query() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.core.errors import Refused
-from slackwater.operations.adopted import newest_file
+from slackwater.operations.stopped import newest_file
 from tests.support.adopted import ADOPTED, ObjectsProject, make_adopted, moved_to
 from tests.support.shelf_kind import SCHEME, registered
 

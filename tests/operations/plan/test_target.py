@@ -14,6 +14,7 @@ from slackwater.core.records import GenerationRecord, History, RunRecord
 from slackwater.core.sink import Delivery
 from slackwater.core.snapshot import OutputSeen, Recorded, Snapshot
 from slackwater.ledger.recording.batch_history import BatchHistory
+from slackwater.operations.checkpoint_path import CheckpointPath
 from slackwater.operations.goals.rebuild import recomputed, scope_at, target_batch
 from slackwater.operations.plan.context import (
     PlanContext,
@@ -55,7 +56,7 @@ def _rebuild(spec: HomeSpec, target: int | None = None) -> PlanContext:
         stream=snapshot.stream,
         seen=snapshot,
         recorded=_history(spec),
-        directory=None,
+        place=CheckpointPath(None),
         next_generation=2,
     )
     at = "last-written" if target is None else "earliest" if target < 0 else f"batch:{target}"

@@ -5,32 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import confirm, copied, err, out, prepare, print_json, say
 from slackwater.core.errors import NotFound
 from slackwater.core.records import OperationRecord, StreamRecord
-from slackwater.core.sink import staging_path
 from slackwater.core.units import counted
 from slackwater.diagnose.checks.stream import in_progress, unfinished
 from slackwater.diagnose.refusal import refusal
 from slackwater.ledger.lease import RUN, LeaseCheck, view_of
 from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.recording.log_copier import copy_new
-from slackwater.ledger.recording.places import generation_location
 from slackwater.ledger.recording.snapshot import stream_id
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.actions.batches import OneBatch
-from slackwater.operations.adopted import KEPT
 from slackwater.operations.apply.journal import PRUNED, Journal
 from slackwater.operations.apply.operation import BACKUP
 from slackwater.operations.apply.undo_operation import ENDED_WITHOUT_EFFECT, plan_of_operation
 from slackwater.operations.check_home import Consent, check_home, is_own
+from slackwater.operations.checkpoint_path import kept_places
 from slackwater.operations.plan.plan import Plan
 from slackwater.sinks.common.contract import of_any_query
 from slackwater.sinks.common.registry import open_each, open_output
-from slackwater.storage.open import Location, local_path_of, open_read_store, open_write_store
+from slackwater.storage.open import Location, open_read_store, open_write_store
 
 _BEING_DELETED = ".pruned-"
 _FINAL = {"applied", PRUNED}
@@ -139,25 +136,11 @@ def _of_stream(workspace: Workspace, stream: StreamRecord, keep: int) -> Prunabl
 
 def _checkpoints(workspace: Workspace, stream: StreamRecord) -> tuple[dict[int, Location], list[Location]]:
     """Folders left by operations, by generation, and interrupted removals."""
-    home, ledger, name = workspace.home, workspace.ledger, stream.full_name
-    if not stream.is_watched:
-        numbers = [one.number for one in ledger.generations(name)]
-        made = {number: generation_location(home, ledger, stream, number) for number in numbers}
-        renamed = [_being_deleted(folder) for folder in made.values()]
-        return {number: one for number, one in made.items() if _exists(one)}, [one for one in renamed if _exists(one)]
-    path = local_path_of(ledger.generation(name, stream.current_generation).location)
-    operations = [one for one in ledger.operations(name) if is_own(workspace, one.id)]
-    if path is None:
-        owned = [home.operation(stream.pipeline, stream.name, one.id) / KEPT for one in operations]
-    else:
-        # Next to the checkpoint that the user's code names: nothing there is removed but what an operation owns.
-        real = Path(path).resolve()
-        owned = [Location(real.with_name(staging_path(real.name, one.id))) for one in operations]
-    known = {one.location: one.number for one in ledger.generations(name)}
-    # Those that only ran the batch of a backfill are in the home.
-    owned += [home.checkpoint(stream.pipeline, stream.name, number) for number in known.values()]
-    folders = {known[str(one)]: one for one in owned if str(one) in known and _exists(one)}
-    return folders, [started for one in owned if _exists(started := _being_deleted(one))]
+    ledger = workspace.ledger
+    own = (one.id for one in ledger.operations(stream.full_name) if is_own(workspace, one.id))
+    made, places = kept_places(workspace.home, ledger, stream, own)
+    folders = {number: one for number, one in made.items() if _exists(one)}
+    return folders, [started for one in places if _exists(started := _being_deleted(one))]
 
 
 def _being_deleted(folder: Location) -> Location:

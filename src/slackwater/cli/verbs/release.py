@@ -14,8 +14,8 @@ from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.recording.snapshot import stream_id
 from slackwater.ledger.recording.stream_files import forget
 from slackwater.ledger.workspace import Workspace, find_stream, open_workspace
-from slackwater.operations.adopted import check_stopped
 from slackwater.operations.check_home import Consent, check_home
+from slackwater.operations.stopped import check_stopped
 from slackwater.sinks.common.registry import open_each
 from slackwater.storage.open import open_read_store
 

@@ -366,7 +366,7 @@ class CopyGeneration(Base):
         oldest = _oldest_needed(operation, self)
         write_entries(store, operation.batches, oldest, self.last)
         if self.state is not None:
-            # Where the ledger has it: a pipeline can have adopted a checkpoint, so that it is in no home.
+            # Where the ledger has it: a checkpoint that was there before is in no home.
             copy_state(open_read_store(generation.location), store, self.state)
         return {LAYOUT: dict(generation.layout or {}), PROGRAMS: entries_until(generation.programs, self.last)}
 

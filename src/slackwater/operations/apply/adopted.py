@@ -29,7 +29,7 @@ from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.places import generation_location
-from slackwater.operations.adopted import BUILT, COPIES, KEPT, recovery, recovery_of_objects
+from slackwater.operations.checkpoint_path import COPIES, KEPT, recovery
 from slackwater.operations.plan.plan import Plan
 from slackwater.sinks.common.changes import damaged
 from slackwater.sinks.common.staging import StagingDirectory, State
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from slackwater.operations.actions.switching import SwitchGeneration
 
 _NEW: State = "staged"
+_BUILT = "checkpoint"
 _PLACED = "placed"
 """Exists from just before the new checkpoint is complete at the path until it no longer is."""
 Copies = Mapping[str, Mapping[str, str]]
@@ -189,7 +190,7 @@ class AdoptedDirectory(AdoptedCheckpoint):
 
     @property
     def by_hand(self) -> tuple[str, ...]:
-        return recovery(str(self.staging.real), self.plan.id)
+        return recovery(self.staging.real, self.plan.id)
 
     @property
     def kept(self) -> Location:
@@ -267,7 +268,8 @@ class AdoptedObjects(AdoptedCheckpoint):
 
     @property
     def by_hand(self) -> tuple[str, ...]:
-        return recovery_of_objects(self.location, str(self.folder))
+        back = f"to go back, make the files at {self.location} those of {self.kept}, metadata last"
+        return (f"if the machine fails while files are replaced: {back}; to continue instead, those of {self.built}",)
 
     @property
     def kept(self) -> Location:
@@ -275,7 +277,7 @@ class AdoptedObjects(AdoptedCheckpoint):
 
     @property
     def built(self) -> Location:
-        return self.folder / BUILT
+        return self.folder / _BUILT
 
     def exchanged(self, number: int) -> Location:
         return self.built if number == self.switch.new else self.kept
@@ -295,9 +297,9 @@ class AdoptedObjects(AdoptedCheckpoint):
             return
         # Copied once only: after the first file was replaced the location no longer has the old checkpoint.
         copies = self._recorded_copies() or self._copy()
-        self._check(BUILT, copies)
+        self._check(_BUILT, copies)
         self._halt()
-        self._replace(BUILT, KEPT, copies)
+        self._replace(_BUILT, KEPT, copies)
         # Before ``metadata``, with which a query can start: unmarked, the new checkpoint would count as the old one.
         self._own.write(_PLACED, b"")
         self._release(self.built)
@@ -312,7 +314,7 @@ class AdoptedObjects(AdoptedCheckpoint):
         self._halt()
         # Only after the halt: a location that is neither halted nor marked counts as the old checkpoint.
         self._own.delete(_PLACED)
-        self._replace(KEPT, BUILT, copies)
+        self._replace(KEPT, _BUILT, copies)
         self._release(self.kept)
 
     def end(self, *, applied: bool) -> None:
@@ -340,7 +342,7 @@ class AdoptedObjects(AdoptedCheckpoint):
         target = open_write_store(self.kept, private=True)
         for folder, names in _files_by_folder(self._store):
             target.copy_from(self._store, folder, names)
-        copies = {name: _hashes(open_read_store(self.folder / name)) for name in (BUILT, KEPT)}
+        copies = {name: _hashes(open_read_store(self.folder / name)) for name in (_BUILT, KEPT)}
         self._own.write(COPIES, json.dumps(copies, indent=1).encode())
         return copies
 

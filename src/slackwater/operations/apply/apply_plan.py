@@ -24,7 +24,6 @@ from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.action import Display, Precondition, PreconditionName
 from slackwater.operations.actions.generations import pipeline_edited, query_in
-from slackwater.operations.adopted import check_stopped, modified_ms, written_since
 from slackwater.operations.apply.executor import (
     DIGEST_SHOWN,
     check_consent,
@@ -45,6 +44,7 @@ from slackwater.operations.plan.context import batches_used, written_text
 from slackwater.operations.plan.document import has_plan, plan_again, render
 from slackwater.operations.plan.plan import Plan
 from slackwater.operations.planner import Planner, QueryReader
+from slackwater.operations.stopped import check_stopped, modified_ms, written_since
 from slackwater.sinks.common.contract import of_query
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.files.backfill_output import backfill_output, found_in

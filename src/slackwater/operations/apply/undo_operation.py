@@ -13,7 +13,6 @@ from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.recording.history import readers_of
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.action import Display
-from slackwater.operations.adopted import check_stopped, modified_ms
 from slackwater.operations.apply.apply_plan import operations_of
 from slackwater.operations.apply.executor import check_undo, plan_changed, undo
 from slackwater.operations.apply.journal import JOURNAL, PRUNED
@@ -22,6 +21,7 @@ from slackwater.operations.check_home import Consent, check_home, check_own
 from slackwater.operations.gather import reconcile
 from slackwater.operations.plan.document import IDENTIFIER, at_batch, parse
 from slackwater.operations.plan.plan import Plan
+from slackwater.operations.stopped import check_stopped, modified_ms
 from slackwater.storage.open import AnyLocation, Location, open_read_store
 
 ENDED_WITHOUT_EFFECT = frozenset({"undone", "refused"})

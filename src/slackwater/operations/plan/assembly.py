@@ -11,7 +11,6 @@ from slackwater.operations.actions.batches import PlanBatch, ReplayBatches, Repl
 from slackwater.operations.actions.generations import Base, BuildGeneration, CopyGeneration, StartGeneration
 from slackwater.operations.actions.outputs import CutSink, RunBackfill, RunIntoDirectory, StageOutput, SwapOutput
 from slackwater.operations.actions.switching import SwitchGeneration, VerifyGeneration
-from slackwater.operations.adopted import NEEDS, RISKS, SETTINGS_UNKNOWN, notes_of_adopted
 from slackwater.operations.goals.goal import goal_named
 from slackwater.operations.plan.context import PlanContext, Scope, batches_used, query_id, written_text
 from slackwater.operations.plan.contributing import StateBounds
@@ -52,15 +51,12 @@ def plan_of_nothing(context: PlanContext, identifier: str, made_at: str) -> Plan
 
 def _plan(context: PlanContext, scope: Scope, actions: tuple[Action, ...], identity: tuple[str, str]) -> Plan:
     snapshot, target = context.snapshot, scope.target
-    risks = _risks(context, scope)
-    facts = _facts(context, scope)
-    if context.facts.adopted is not None:
-        batches = () if scope.copied else range(scope.first, scope.target + 1)
-        if any(context.history.runs.get(batch) is None for batch in batches):
-            risks = (*risks, SETTINGS_UNKNOWN)
-        risks = (*risks, *dict.fromkeys(RISKS[one.kind] for one in actions if one.kind in RISKS))
-        if context.side is None:
-            facts = replace(facts, notes=(*facts.notes, *notes_of_adopted(context.facts.adopted, identity[0])))
+    path, facts = context.facts.path, _facts(context, scope)
+    batches = () if scope.copied else range(scope.first, scope.target + 1)
+    settings_known = all(context.history.runs.get(batch) is not None for batch in batches)
+    risks = (*_risks(context, scope), *path.risks((one.kind for one in actions), settings_known=settings_known))
+    if context.side is None:
+        facts = replace(facts, notes=(*facts.notes, *path.notes(identity[0])))
     return Plan(
         id=identity[0],
         stream=snapshot.stream.full_name,
@@ -200,7 +196,7 @@ def _facts(context: PlanContext, scope: Scope) -> PlannedFacts:
             code_differs=_code_differs(context, scope),
             settings=_settings_of_note(context.batches, scope),
         ),
-        adopted=context.facts.adopted,
+        adopted=context.facts.path.path,
         keeps_unmarked=snapshot.output.unmarked is not None and context.request.output == "keep",
     )
 
@@ -240,5 +236,5 @@ def _preconditions(context: PlanContext, scope: Scope, actions: tuple[Action, ..
     return tuple(
         Precondition(index, name, expected[name])
         for index, action in enumerate(actions)
-        for name in (*action.needs, *(() if context.facts.adopted is None else NEEDS.get(action.kind, ())))
+        for name in (*action.needs, *context.facts.path.needs(action.kind))
     )

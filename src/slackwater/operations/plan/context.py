@@ -29,6 +29,7 @@ from slackwater.core.sink import BackfillDirectory, Cut, newest_batch
 from slackwater.core.snapshot import OutputSeen, Snapshot
 from slackwater.core.units import batch_range
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
+from slackwater.operations.checkpoint_path import CheckpointPath
 from slackwater.operations.goals.goal import goal_named
 from slackwater.operations.plan.contributing import Code, StateBounds
 from slackwater.operations.plan.document import plan_command
@@ -51,13 +52,13 @@ class StreamFacts:
     if asking for sizes would take too long. ``digest`` is the SHA-256 of the pipeline file and the project's imported
     modules, which are read without running them; ``environment`` has the names of variables that it reads.
     ``environment_changed``: differences between the functions' environment and the newest state's. No generation has
-    had the number ``next_generation``. ``directory`` is the checkpoint's path in the user's code.
+    had the number ``next_generation``. ``place``: where a new checkpoint must end up.
     """
 
     stream: StreamRecord
     seen: Snapshot | Problem
     recorded: History | Problem
-    directory: str | Problem | None
+    place: CheckpointPath | Problem
     next_generation: int
     states: frozenset[int] = frozenset()
     size_bytes: int | None = None
@@ -80,9 +81,9 @@ class StreamFacts:
         return known(self.digest)
 
     @property
-    def adopted(self) -> str | None:
-        """The directory. Raises Refused if no other directory can replace it."""
-        return known(self.directory)
+    def path(self) -> CheckpointPath:
+        """Raises Refused if no other directory can replace the checkpoint's."""
+        return known(self.place)
 
 
 def known(fact: Fact | Problem) -> Fact:

@@ -25,7 +25,7 @@ _DATA_FILE = re.compile(r"\.?part-[0-9]{5,}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f
 
 
 def backfill_output(sink: Mapping[str, str], path: str) -> BackfillDirectory:
-    # A checkpoint that was adopted does not show the format of its output.
+    # A checkpoint does not show the format of its output.
     known = sink.get("format") if sink.get("kind") == FilesSink.kind else None
     return BackfillDirectory(known or DEFAULT_FORMAT, path)
 
