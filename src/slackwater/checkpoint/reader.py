@@ -19,6 +19,7 @@ from slackwater.checkpoint.layout import (
     METADATA,
     OFFSETS,
     SST_FOLDERS,
+    STATE,
     commit_path,
     offset_path,
     parse_state_file,
@@ -32,6 +33,7 @@ from slackwater.checkpoint.sources import SourceReader
 from slackwater.core.checkpoint import (
     BatchLine,
     CheckpointReport,
+    CheckpointShape,
     CommitEntry,
     Damage,
     Marks,
@@ -39,16 +41,19 @@ from slackwater.core.checkpoint import (
     OffsetEntry,
     OperatorLine,
     ReadLimits,
+    SourceEvidence,
     StateFileKind,
     StateInventory,
     StoreLine,
 )
 from slackwater.core.errors import FormatError
+from slackwater.core.program import QueryProfile
 from slackwater.core.state import Operator, OperatorStore
 from slackwater.formats.frames import Budget, Surplus
 from slackwater.formats.rocksdb_zip import parse_rocksdb_zip
 from slackwater.formats.state_schema import parse_state_schema
 from slackwater.formats.text_log import decode_text, parse_commit_entry, parse_offset_entry, render_json
+from slackwater.sources import kind_of
 from slackwater.storage.protocols import hadoop_checksum_path
 
 _Entry = TypeVar("_Entry", OffsetEntry, CommitEntry)
@@ -374,3 +379,22 @@ def _records(data: bytes, kind: StateFileKind, budget: Budget) -> str:
         fields = {"op": records.operation(index), "key": records.key(index).hex(), "value": records.value(index).hex()}
         lines.append(render_json(fields))
     return "\n".join(lines)
+
+
+def shape_of(opened: OpenedCheckpoint, profile: QueryProfile | None) -> CheckpointShape:
+    """The shape of a query as its checkpoint shows it."""
+    entry, listing = opened.logs.newest_offset, opened.listing
+    # A source that the entry does not have, but that has a folder, is the past of another generation.
+    ends = {one.source: one.text for one in entry.offsets} if entry is not None else {}
+    sources = [
+        SourceEvidence(
+            line.kind,
+            tuple(sorted({file.path.rpartition("/")[0] for file in line.log.entries} if line.log is not None else ())),
+            kind_of(ends.get(line.name), {}).location(ends.get(line.name)),
+        )
+        for line in SourceReader(opened.store, listing, with_files=True).sources(entry)[: len(ends)]
+    ]
+    known = OperatorReader(opened.store, listing, opened.inventory).operators() if STATE in listing.folders else ()
+    families = [(operator.name, operator.stores[0].families if operator.stores else ()) for operator in known]
+    operators = tuple((name, keyed[0].key.names if keyed else ()) for name, keyed in families)
+    return CheckpointShape(tuple(sources), operators, profile)

@@ -7,7 +7,6 @@ from typing import Any
 
 from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.records import BatchRecord, BatchSource, LogLine, SinkMark
-from slackwater.ledger.database import Row
 from slackwater.ledger.lineage import LedgerPart, between, inherited
 from slackwater.ledger.tables import batches, log_lines, replaced_lines, sink_marks, unreadable
 
@@ -19,15 +18,17 @@ _SUMMARY = (
     "stream", "generation", "batch_id", "timestamp_ms", "input_rows", "run", "event_time_min_ms", "event_time_max_ms",
     "durations_ms",
 )  # fmt: skip
+_SOURCE = {"description": str, "start": str | None, "end": str | None, "latest": str | None, "input_rows": int}
+"""The types of a ``BatchSource``."""
 _CODEC = ("utf-8", "surrogateescape")
 """The encoding of files: bytes that are not UTF-8 survive the round trip."""
 
 
 class BatchesPart(LedgerPart):
     def record_batch(self, record: BatchRecord) -> None:
-        nested = {"sources": [source._asdict() for source in record.sources], "durations_ms": dict(record.durations_ms)}
+        sources = [source._asdict() for source in record.sources]
         with self._database.write_unflushed() as connection:
-            connection.upsert(batches, [record._asdict() | nested])
+            connection.upsert(batches, [record._asdict() | {"sources": sources}])
 
     def batches(
         self, stream: str, first: int | None = None, last: int | None = None, *, generation: int | None = None
@@ -45,8 +46,20 @@ class BatchesPart(LedgerPart):
                 f"WHERE stream = :stream AND {wanted} AND {counting} ORDER BY batch_id, generation",
                 {"stream": stream, **span, **values},
             )
-        # Of two rows of one batch the younger generation's comes later, and stays.
-        newest = {int(row["batch_id"]): _batch(row) for row in rows}
+        newest: dict[int, BatchRecord] = {}
+        for row in rows:
+            if not all(isinstance(duration, int) for duration in row["durations_ms"].values()):
+                raise unreadable("durations as integers", row["durations_ms"])
+            for source in row["sources"]:
+                if not (
+                    isinstance(source, dict)
+                    and source.keys() == _SOURCE.keys()
+                    and all(isinstance(source[name], kind) for name, kind in _SOURCE.items())
+                ):
+                    raise unreadable("a source of a batch", source)
+            # Of two rows of one batch the younger generation's comes later, and stays.
+            sources = tuple(BatchSource(**source) for source in row["sources"])
+            newest[row["batch_id"]] = BatchRecord(**(row | {"sources": sources}))
         return list(newest.values())
 
     def late_rows(self, stream: str, generation: int, first: int) -> int:
@@ -192,29 +205,3 @@ def _own(stream: str, generation: int, log: str) -> dict[str, Any]:
 
 def _to_bytes(text: str) -> bytes:
     return text.encode(*_CODEC)
-
-
-def _batch(row: Row) -> BatchRecord:
-    durations = row["durations_ms"]
-    if not all(isinstance(duration, int) for duration in durations.values()):
-        raise unreadable("durations as integers", durations)
-    return BatchRecord(**(row | {"sources": tuple(map(_source, row["sources"]))}))
-
-
-def _source(value: object) -> BatchSource:
-    if isinstance(value, dict) and value.keys() == set(BatchSource._fields):
-        source = BatchSource(**value)
-        if _has_its_types(source):
-            return source
-    raise unreadable("a source of a batch", value)
-
-
-def _has_its_types(source: BatchSource) -> bool:
-    offsets: tuple[object, ...] = (source.start, source.end, source.latest)
-    description: object = source.description
-    rows: object = source.input_rows
-    return (
-        isinstance(description, str)
-        and isinstance(rows, int)
-        and all(offset is None or isinstance(offset, str) for offset in offsets)
-    )

@@ -12,7 +12,7 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,7 +75,9 @@ class Connection:
         return [dict(zip(names, row, strict=True)) for row in self.tuples(table, names, tail, values)]
 
     def tuples(self, table: Table, names: tuple[str, ...], tail: str, values: Values = _NONE) -> list[tuple[Any, ...]]:
-        found = self._cursor(_select(table, names, tail), values).fetchall()
+        # With the table's name: SQLite takes a quoted name that is no column for a string.
+        columns = ", ".join(f'{table.name}."{name}"' for name in names)
+        found = self._cursor(f"SELECT {columns} FROM {table.name} {tail}", values).fetchall()
         if not found:
             return []
         # By columns: a long history has hundreds of thousands of values.
@@ -90,27 +92,27 @@ class Connection:
 
     def update(self, table: Table, changes: Values, condition: str, values: Values = _NONE) -> int:
         stored = {f"new_{name}": value for name, value in _stored(table, changes).items()}
-        return self.execute(_update(table, tuple(changes), condition), {**stored, **values})
+        assignments = ", ".join(f'"{name}" = :new_{name}' for name in changes)
+        return self.execute(f"UPDATE {table.name} SET {assignments} WHERE {condition}", {**stored, **values})
 
     def delete(self, table: Table, condition: str, values: Values) -> None:
         self.execute(f"DELETE FROM {table.name} WHERE {condition}", values)
 
     def insert_numbered(self, table: Table, row: Values) -> int:
-        return int(self.scalar(f"{_insert(table, tuple(row))} RETURNING id", _stored(table, row)))
+        return int(self.scalar(f"{_insert(table, row)} RETURNING id", _stored(table, row)))
 
     def insert_absent(self, table: Table, row: Values) -> bool:
-        return self.execute(f"{_insert(table, tuple(row))} ON CONFLICT DO NOTHING", _stored(table, row)) == 1
+        return self.execute(f"{_insert(table, row)} ON CONFLICT DO NOTHING", _stored(table, row)) == 1
 
     def upsert(self, table: Table, rows: Sequence[Values]) -> None:
         if rows:
-            statement = self._in_dialect(_upsert(table, tuple(rows[0])))
-            self._driver.cursor().executemany(statement, [_stored(table, row) for row in rows])
+            changes = ", ".join(f'"{name}" = excluded."{name}"' for name in rows[0] if name not in table.key)
+            statement = f"{_insert(table, rows[0])} ON CONFLICT ({_quoted(table.key)}) DO UPDATE SET {changes}"
+            stored = [_stored(table, row) for row in rows]
+            self._driver.cursor().executemany(_in_dialect(statement, self._dialect), stored)
 
     def _cursor(self, statement: str, values: Values) -> Any:
-        return self._driver.cursor().execute(self._in_dialect(statement), values)
-
-    def _in_dialect(self, statement: str) -> str:
-        return statement if self._dialect == "sqlite" else _with_psycopg_names(statement)
+        return self._driver.cursor().execute(_in_dialect(statement, self._dialect), values)
 
 
 def _stored(table: Table, row: Values) -> Row:
@@ -119,36 +121,16 @@ def _stored(table: Table, row: Values) -> Row:
 
 # Cached: a running stream executes the same few statements for each batch.
 @functools.cache
-def _with_psycopg_names(statement: str) -> str:
-    return re.sub(r":(\w+)", r"%(\1)s", statement)
+def _in_dialect(statement: str, dialect: str) -> str:
+    return statement if dialect == "sqlite" else re.sub(r":(\w+)", r"%(\1)s", statement)
 
 
-@functools.cache
-def _select(table: Table, columns: tuple[str, ...], tail: str) -> str:
-    # With the table's name: SQLite takes a quoted name that is no column for a string.
-    named = ", ".join(f'{table.name}."{name}"' for name in columns)
-    return f"SELECT {named} FROM {table.name} {tail}"
-
-
-@functools.cache
-def _insert(table: Table, columns: tuple[str, ...]) -> str:
+def _insert(table: Table, columns: Iterable[str]) -> str:
     values = ", ".join(f":{name}" for name in columns)
     return f"INSERT INTO {table.name} ({_quoted(columns)}) VALUES ({values})"
 
 
-@functools.cache
-def _upsert(table: Table, columns: tuple[str, ...]) -> str:
-    changes = ", ".join(f'"{name}" = excluded."{name}"' for name in columns if name not in table.key)
-    return f"{_insert(table, columns)} ON CONFLICT ({_quoted(table.key)}) DO UPDATE SET {changes}"
-
-
-@functools.cache
-def _update(table: Table, columns: tuple[str, ...], condition: str) -> str:
-    changes = ", ".join(f'"{name}" = :new_{name}' for name in columns)
-    return f"UPDATE {table.name} SET {changes} WHERE {condition}"
-
-
-def _quoted(columns: Sequence[str]) -> str:
+def _quoted(columns: Iterable[str]) -> str:
     # "end" is a word of SQL.
     return ", ".join(f'"{name}"' for name in columns)
 
@@ -350,23 +332,21 @@ class Database:
         )
 
     def unreadable(self, cause: str) -> DataError:
+        hint = "restore the ledger from a backup"
+        if self.file:
+            folder = quoted(f"{self.place}.damaged")
+            files = (f"{self.place}{ending}" for ending in ("", "-wal", "-shm"))
+            present = " ".join(quoted(file) for file in files if Path(file).exists())
+            hint += (
+                f"; without one: mkdir {folder} && mv {present} {folder}, and the next run or plan registers the "
+                "streams again from stream.json and the logs of their checkpoints"
+            )
         return DataError(
             "ledger-unreadable",
             "The ledger's tables are not those that Slackwater wrote",
             where=self.place,
             found=cause,
-            hint=f"restore the ledger from a backup{self._without_backup()}",
-        )
-
-    def _without_backup(self) -> str:
-        if not self.file:
-            return ""
-        folder = quoted(f"{self.place}.damaged")
-        files = (f"{self.place}{ending}" for ending in ("", "-wal", "-shm"))
-        present = " ".join(quoted(file) for file in files if Path(file).exists())
-        return (
-            f"; without one: mkdir {folder} && mv {present} {folder}, and the next run or plan registers the streams "
-            "again from stream.json and the logs of their checkpoints"
+            hint=hint,
         )
 
 

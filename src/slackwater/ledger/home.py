@@ -12,10 +12,10 @@ import json
 import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from slackwater.core.commands import put_aside
 from slackwater.core.errors import FormatError, SettingsError, SlackwaterError
@@ -138,6 +138,7 @@ def read_stream_file(home: Home, pipeline: str, stream: str) -> StreamFile | Non
         return None
     except IsADirectoryError as error:
         raise _damaged(f"{folder.location}/{STREAM_FILE}", b"a directory") from error
+    known = set(GenerationRecord._fields) - {"stream"}
     try:
         content = json.loads(text)
         _check_texts(content)
@@ -147,7 +148,10 @@ def read_stream_file(home: Home, pipeline: str, stream: str) -> StreamFile | Non
             {str(key): str(value) for key, value in content["sink"].items()},
             str(content["output_mode"]),
             str(content["pipeline_file"]),
-            tuple(_generation(f"{pipeline}/{stream}", record) for record in content["generations"]),
+            tuple(
+                GenerationRecord(f"{pipeline}/{stream}", **{key: record[key] for key in record.keys() & known})
+                for record in content["generations"]
+            ),
         )
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise _damaged(f"{folder.location}/{STREAM_FILE}", text) from error
@@ -185,11 +189,6 @@ def _check_texts(value: object) -> None:
         raise ValueError(ascii(value))
 
 
-def _generation(stream: str, record: Mapping[str, Any]) -> GenerationRecord:
-    known = set(GenerationRecord._fields)
-    return GenerationRecord(stream=stream, **{key: value for key, value in record.items() if key in known - {"stream"}})
-
-
 def _damaged(path: str, text: bytes) -> FormatError:
     return FormatError(
         "stream-file-damaged",
@@ -216,7 +215,9 @@ def read_operation(stream: str, folder: AnyLocation) -> OperationRecord | None:
         goal = _text(json.loads(store.read(PLAN_FILE))["goal"])
         journal = _content(store, JOURNAL)
         lines = [json.loads(line) for line in journal[: journal.rfind(b"\n") + 1].splitlines()]
-        times = [_time(line["at_ms"]) for line in lines] or [0]
+        times = [int(line["at_ms"]) for line in lines] or [0]
+        if not all(0 <= time <= LATEST_MS for time in times):
+            return None
         # Killed before its first line, unless it has a backup: then its journal was lost.
         end = lines[-1].get("end") if lines else "unknown" if store.exists("backup") else "refused"
         end = _text(end) if end else None
@@ -239,13 +240,6 @@ def _text(value: object) -> str:
     if not is_unicode(text):
         raise ValueError(ascii(text))
     return text
-
-
-def _time(value: float) -> int:
-    time = int(value)
-    if not 0 <= time <= LATEST_MS:
-        raise ValueError(time)
-    return time
 
 
 def files_in(folder: AnyLocation, *, home: str, stream_id: str) -> OperationFiles:
@@ -284,7 +278,9 @@ def place_of(home: Home, streams: Iterable[tuple[str, str]] | None = None) -> Pl
     if known is None or known[1] == home.resolved:
         return _place_of_streams(home, streams_of(home) if streams is None else streams)
     identifier, was = known
-    original = _identity_or_none(was)
+    original = None
+    with suppress(SlackwaterError, OSError):
+        original = read_identity(was)
     return "copied" if original is not None and original[0] == identifier else "moved", was
 
 
@@ -364,10 +360,3 @@ def _name(value: object) -> str:
     if not (isinstance(value, str) and value and is_unicode(value)):
         raise ValueError(value)
     return value
-
-
-def _identity_or_none(folder: str) -> HomeIdentity | None:
-    try:
-        return read_identity(folder)
-    except (SlackwaterError, OSError):
-        return None

@@ -80,7 +80,13 @@ def start_time(pid: int) -> int | None:
         stat = (_PROC / str(pid) / "stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         # A /proc mounted with hidepid does not show other users' processes; a signal still reaches them.
-        return UNKNOWN_START if _answers(pid) else None
+        try:
+            os.kill(pid, 0)
+        except (ProcessLookupError, OverflowError):  # OverflowError: larger than any process id
+            return None
+        except PermissionError:
+            return UNKNOWN_START
+        return UNKNOWN_START
     # The command's name is in parentheses and may contain parentheses and spaces itself.
     fields = stat.rpartition(")")[2].split()
     return None if fields[_STATE] in _GONE_STATES else int(fields[_START_TIME])
@@ -89,16 +95,6 @@ def start_time(pid: int) -> int | None:
 def is_alive(pid: int, started: int | None) -> bool:
     now = start_time(pid)
     return now is not None and (now == started or UNKNOWN_START in {now, started or UNKNOWN_START})
-
-
-def _answers(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):  # OverflowError: larger than any process id
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 LEASE_FILE = "lease.json"
@@ -117,7 +113,7 @@ def read_lease_file(stream_folder: AnyLocation) -> LeaseRecord | None:
         lease = LeaseRecord(**content, holder=Holder(**holder) if holder else None)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    return lease if _is_well_typed(lease) else None
+    return lease if _fits(lease, LeaseRecord) else None
 
 
 def write_lease_file(stream_folder: AnyLocation, lease: LeaseRecord) -> None:
@@ -131,11 +127,6 @@ def delete_lease_file(stream_folder: AnyLocation) -> None:
     open_write_store(stream_folder, private=True).delete(LEASE_FILE)
 
 
-def _is_well_typed(record: LeaseRecord | Holder) -> bool:
-    hints = get_type_hints(type(record))
-    return all(_fits(value, hints[name]) for name, value in record._asdict().items())
-
-
 def _fits(value: object, kind: Any) -> bool:
     allowed = get_args(kind) or (kind,)
     if value is None:
@@ -144,7 +135,10 @@ def _fits(value: object, kind: Any) -> bool:
         return type(value) in allowed and -INTEGER_LIMIT <= value < INTEGER_LIMIT
     if isinstance(value, str):
         return str in allowed and is_unicode(value)
-    return isinstance(value, Holder) and Holder in allowed and _is_well_typed(value)
+    if not isinstance(value, LeaseRecord | Holder) or type(value) not in allowed:
+        return False
+    hints = get_type_hints(type(value))
+    return all(_fits(each, hints[name]) for name, each in value._asdict().items())
 
 
 RUN = "run"
@@ -183,8 +177,10 @@ class Lease:
         ``purpose`` is a word or two for messages. ``expires_s`` applies to holders on other hosts only.
         """
         while True:
-            row, now = ledger.lease(stream), ledger.now_ms()
-            known = _known(row, read_lease_file(stream_folder))
+            row, now, file = ledger.lease(stream), ledger.now_ms(), read_lease_file(stream_folder)
+            # The file is written after the row. Only where the ledger was lost, or restored from a backup, is it ahead.
+            ahead = file is not None and file.fence > (row.fence if row else 0)
+            known = [lease for lease in (row, file if ahead else None) if lease is not None]
             for lease in known:
                 signs = signs_of(lease, now, expires_s)
                 if signs is not Signs.EXITED:
@@ -194,8 +190,20 @@ class Lease:
             taken = LeaseRecord(stream, fence, this_process(), purpose, acquired_ms=now, heartbeat_ms=now)
             # Where the row has changed since it was read, its holder has to be looked at again.
             if ledger.take_lease(row, taken):
-                _write_first_file(ledger, stream_folder, taken)
-                return cls(ledger, taken, stream_folder)
+                break
+        try:
+            write_lease_file(stream_folder, taken)
+        except OSError as error:
+            # Nothing else of the stream could be written either, and nobody would renew the lease.
+            ledger.release_lease(taken)
+            raise EnvironmentMissing(
+                "stream-folder-unwritable",
+                "The stream's folder cannot be written",
+                where=str(stream_folder),
+                found=str(error),
+                hint="check the folder's owner and the free space",
+            ) from error
+        return cls(ledger, taken, stream_folder)
 
     @property
     def fence(self) -> int:
@@ -313,27 +321,6 @@ def _is_silent(ledger: Ledger, lease: LeaseRecord, ends: float) -> bool:
     return True
 
 
-def _write_first_file(ledger: Ledger, stream_folder: AnyLocation, taken: LeaseRecord) -> None:
-    try:
-        write_lease_file(stream_folder, taken)
-    except OSError as error:
-        # Nothing else of the stream could be written either, and nobody would renew the lease.
-        ledger.release_lease(taken)
-        raise EnvironmentMissing(
-            "stream-folder-unwritable",
-            "The stream's folder cannot be written",
-            where=str(stream_folder),
-            found=str(error),
-            hint="check the folder's owner and the free space",
-        ) from error
-
-
-def _known(row: LeaseRecord | None, file: LeaseRecord | None) -> list[LeaseRecord]:
-    # The file is written after the row. Only where the ledger was lost, or restored from a backup, is the file ahead.
-    ahead = file is not None and file.fence > (row.fence if row else 0)
-    return [lease for lease in (row, file if ahead else None) if lease is not None]
-
-
 def signs_of(lease: LeaseRecord, now_ms: int, expires_s: float = EXPIRES_S) -> Signs:
     holder = lease.holder
     if holder is None:
@@ -349,24 +336,21 @@ def signs_of(lease: LeaseRecord, now_ms: int, expires_s: float = EXPIRES_S) -> S
 
 
 def _held(lease: LeaseRecord, signs: Signs, expires_s: float) -> LeaseHeld:
+    hint = command("stop", lease.stream)
+    if signs is Signs.ONLY_JVM and lease.holder:
+        hint = f"the JVM of a killed driver exits by itself within seconds; if not: kill {lease.holder.jvm_pid}"
+    elif lease.purpose != RUN:
+        hint = f"wait until it has ended: {command('status', lease.stream)}"
+    elif lease.holder and not can_look_up(lease.holder):
+        hint = (
+            f"its last heartbeat was at {_iso(lease.heartbeat_ms)}; without another one the lease is free "
+            f"{expires_s:g} s after that. To end it: {hint}"
+        )
     return LeaseHeld(
         "lease-held",
         f"{lease.stream} is held by {_who(lease.holder, signs)} for {lease.purpose}, since {_iso(lease.acquired_ms)}",
-        hint=_held_hint(lease, signs, expires_s),
+        hint=hint,
     )
-
-
-def _held_hint(lease: LeaseRecord, signs: Signs, expires_s: float) -> str:
-    if signs is Signs.ONLY_JVM and lease.holder:
-        return f"the JVM of a killed driver exits by itself within seconds; if not: kill {lease.holder.jvm_pid}"
-    if lease.purpose != RUN:
-        return f"wait until it has ended: {command('status', lease.stream)}"
-    if lease.holder and not can_look_up(lease.holder):
-        return (
-            f"its last heartbeat was at {_iso(lease.heartbeat_ms)}; without another one the lease is free "
-            f"{expires_s:g} s after that. To end it: {command('stop', lease.stream)}"
-        )
-    return command("stop", lease.stream)
 
 
 def lost(stream: str, fence: int, now: LeaseRecord | None) -> LeaseHeld:

@@ -63,7 +63,12 @@ def contributions(generations: Iterable[GenerationRecord], newest: int) -> tuple
         return ()
     lineage = [Contribution(newest, _base(known[newest]))]
     child = known[newest]
-    while (parent := _parent(child, known)) is not None and child.based_at is not None:
+    while child.based_at is not None:
+        number = child.number - 1 if child.parent is None else child.parent
+        # A parent is always older; anything else would be a cycle.
+        parent = known.get(number) if number < child.number else None
+        if parent is None:
+            break
         younger = lineage[-1]
         last_batch = child.based_at if younger.last_batch is None else min(child.based_at, younger.last_batch)
         left, right = younger.source_cut, child.source_cut
@@ -76,12 +81,6 @@ def contributions(generations: Iterable[GenerationRecord], newest: int) -> tuple
 
 def _base(generation: GenerationRecord) -> int:
     return NONE_YET if generation.based_at is None else generation.based_at
-
-
-def _parent(child: GenerationRecord, known: Mapping[int, GenerationRecord]) -> GenerationRecord | None:
-    number = child.number - 1 if child.parent is None else child.parent
-    # A parent is always older; anything else would be a cycle.
-    return known.get(number) if number < child.number else None
 
 
 class LedgerPart:

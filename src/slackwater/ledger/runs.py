@@ -9,7 +9,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import NotFound
 from slackwater.core.masking import mask
 from slackwater.core.records import Holder, LeaseRecord, OperationFiles, OperationRecord, RunRecord
-from slackwater.ledger.database import Connection, Row
+from slackwater.ledger.database import Connection
 from slackwater.ledger.lease import INTEGER_LIMIT, KILLED
 from slackwater.ledger.lineage import LedgerPart
 from slackwater.ledger.tables import leases, operation_files, operations, runs, unreadable
@@ -38,14 +38,14 @@ class RunsPart(LedgerPart):
         its lease was taken, even if the clock was set back: ``is_running`` relies on it.
         """
         now = self._now_ms()
-        started = {
+        started: dict[str, Any] = {
             "stream": stream,
             "generation": generation,
             "spark_version": spark_version,
-            "settings": dict(settings) if settings is not None else None,
+            "settings": settings,
             "code": code,
             "program": program,
-            "accepted": dict(accepted) if accepted is not None else None,
+            "accepted": accepted,
             "end": end,
             "trigger_ms": trigger_ms,
         }
@@ -96,7 +96,7 @@ class RunsPart(LedgerPart):
 
         Also ``program`` and ``settings``, if unknown before.
         """
-        late: dict[str, Any] = {"program": program, "settings": None if settings is None else dict(settings)}
+        late: dict[str, Any] = {"program": program, "settings": settings}
         known = {"rows_digest": rows_digest} | {name: value for name, value in late.items() if value is not None}
         with self._database.write() as connection:
             connection.update(runs, known, "id = :id", {"id": run_id})
@@ -219,7 +219,12 @@ class LeasesPart(LedgerPart):
     def lease(self, stream: str) -> LeaseRecord | None:
         with self._database.read() as connection:
             row = connection.first(leases, "WHERE stream = :stream", {"stream": stream})
-        return _lease(row) if row else None
+        if row is None:
+            return None
+        if row["fence"] not in range(INTEGER_LIMIT):
+            raise unreadable(f"a fence number below {INTEGER_LIMIT}", row["fence"])
+        holder = {name: row.pop(name) for name in Holder._fields}
+        return LeaseRecord(**row, holder=Holder(**holder) if holder["host"] is not None else None)
 
     def take_lease(self, seen: LeaseRecord | None, taken: LeaseRecord) -> bool:
         with self._database.write() as connection:
@@ -247,11 +252,3 @@ def _row(record: LeaseRecord) -> dict[str, Any]:
     row = record._asdict()
     holder = row.pop("holder")
     return row | (holder._asdict() if holder else dict.fromkeys(Holder._fields))
-
-
-def _lease(row: Row) -> LeaseRecord:
-    fields = dict(row)
-    if row["fence"] not in range(INTEGER_LIMIT):
-        raise unreadable(f"a fence number below {INTEGER_LIMIT}", row["fence"])
-    holder = {name: fields.pop(name) for name in Holder._fields}
-    return LeaseRecord(**fields, holder=Holder(**holder) if holder["host"] is not None else None)

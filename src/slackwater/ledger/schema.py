@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from functools import partial
 
 from slackwater.core.commands import command
 from slackwater.core.errors import DataError, NotFound
 from slackwater.ledger.database import Connection, Database, cause_of
-from slackwater.ledger.sqlite import SqliteFile, is_busy
 from slackwater.ledger.tables import INDEXES, TABLES, versions
 from slackwater.storage.local import make_private_folders
 
@@ -26,10 +26,18 @@ def ensure_schema(database: Database, *, create: bool) -> None:
 
     Raises ``NotFound`` (``ledger-missing``) or ``DataError`` (``ledger-version``, ``ledger-unreadable``).
     """
-    if database.file:
-        _ensure_file(database, database.file, create=create)
+    file = database.file
+    try:
+        if file and not file.path.exists():
+            if not create:
+                # SQLite would create the file just by opening it.
+                raise _missing(database)
+            make_private_folders(file.path.parent)
+            file.create()
+    except OSError as error:
+        raise database.unreachable(str(error)) from error
     with database.read() as connection:
-        others = connection.other_than_tables() if database.file else []
+        others = connection.other_than_tables() if file else []
         if others:
             raise database.unreadable(f"views or triggers: {', '.join(others)}")
         found = _schema_version(connection)
@@ -49,19 +57,6 @@ def ensure_schema(database: Database, *, create: bool) -> None:
     _create(database)
 
 
-def _ensure_file(database: Database, file: SqliteFile, *, create: bool) -> None:
-    try:
-        if file.path.exists():
-            return
-        if not create:
-            # SQLite would create the file just by opening it.
-            raise _missing(database)
-        make_private_folders(file.path.parent)
-        file.create()
-    except OSError as error:
-        raise database.unreachable(str(error)) from error
-
-
 def _missing(database: Database) -> NotFound:
     return NotFound(
         "ledger-missing",
@@ -74,7 +69,12 @@ def _missing(database: Database) -> NotFound:
 def _create(database: Database) -> None:
     if database.file:
         database.require_writable()
-        _use_write_ahead_log(database, database.file)
+        # The mode is kept in the file. SQLite does not wait for other openers here, whatever its busy timeout is.
+        with closing(sqlite3.connect(database.file.path)) as driver:
+            try:
+                database.file.wait_for_lock(partial(driver.execute, "PRAGMA journal_mode = WAL"))
+            except sqlite3.OperationalError as error:
+                raise database.unreachable(cause_of(error)) from error
     with database.write() as connection:
         if not database.is_sqlite:
             connection.execute("SELECT pg_advisory_xact_lock(:key)", {"key": _CREATION_LOCK})
@@ -83,19 +83,6 @@ def _create(database: Database) -> None:
             for statement in (*(table.sql for table in TABLES), *INDEXES):
                 connection.execute(connection.with_types(statement))
             connection.insert_absent(versions, {"version_num": SCHEMA_VERSION})
-
-
-def _use_write_ahead_log(database: Database, file: SqliteFile) -> None:
-    # The mode is kept in the file. SQLite does not wait for other openers here, whatever its busy timeout is.
-    with closing(sqlite3.connect(file.path)) as connection:
-
-        def switch() -> None:
-            connection.execute("PRAGMA journal_mode = WAL")
-
-        try:
-            file.wait_for_lock(switch, is_busy)
-        except sqlite3.OperationalError as error:
-            raise database.unreachable(cause_of(error)) from error
 
 
 def _schema_version(connection: Connection) -> str | None:

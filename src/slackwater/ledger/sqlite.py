@@ -61,7 +61,29 @@ class SqliteFile:
         self.path.stat()
 
     def connect(self) -> sqlite3.Connection:
-        driver = self._connect_read_only() if self.read_only else self._connect("mode=rwc")
+        parameters = "mode=rwc"
+        if self.read_only:
+            wal, shared = Path(f"{self.path}-wal"), Path(f"{self.path}-shm")
+            has_rows = wal.exists() and wal.stat().st_size > 0
+            if wal.exists() and shared.exists():
+                # Without readonly_shm SQLite would create the -shm file if its owner removes it just now.
+                parameters = "mode=ro&readonly_shm=1"
+            elif has_rows:
+                raise DataError(
+                    "ledger-wal-unread",
+                    "The ledger's newest rows are in a write-ahead log that only a user with write access can open",
+                    where=str(wal),
+                    hint=f"run as {self.owner()}: {command('status')}",
+                )
+            else:
+                # The signature of the first connection counts: rows of all have to be from one state of the file.
+                self._unlocked_as = self._unlocked_as or self._signature()
+                # ``mode=ro`` alone creates -shm where it can, and else cannot open a file in WAL mode.
+                parameters = "mode=ro&immutable=1"
+        # Transactions are started by ``begin``: the module's own control starts them only at the first write. One
+        # thread at a time uses a connection, not always the same.
+        address = f"file:{quote(os.fsencode(self.path))}?{parameters}"
+        driver = sqlite3.connect(address, uri=True, check_same_thread=False, isolation_level=None)
         driver.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000}")
         # SQLite checks foreign keys only on a connection that asks for it.
         driver.execute("PRAGMA foreign_keys = ON")
@@ -95,7 +117,7 @@ class SqliteFile:
         # A file system that does not count inodes, such as Btrfs, reports 0 of them and none free.
         return disk.f_blocks > 0 and (disk.f_bavail * disk.f_frsize < _LEAST_SPACE or disk.f_files > 0 == disk.f_favail)
 
-    def wait_for_lock(self, attempt: Callable[[], Any], is_locked: Callable[[Exception], bool]) -> None:
+    def wait_for_lock(self, attempt: Callable[[], Any]) -> None:
         """Repeat ``attempt`` while locked, with a message after a second and then every few seconds.
 
         Raises EnvironmentMissing (``ledger-locked``).
@@ -106,11 +128,18 @@ class SqliteFile:
             try:
                 attempt()
             except sqlite3.OperationalError as error:
-                if not is_locked(error):
+                # The low byte: the other bytes distinguish kinds of busy, such as SQLITE_BUSY_RECOVERY.
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY:
                     raise
                 now = time.monotonic()
                 if now >= started + self._wait_s:
-                    raise self._locked() from error
+                    raise EnvironmentMissing(
+                        "ledger-locked",
+                        "The ledger is locked by another process",
+                        where=str(self.path),
+                        expected=f"free within {self._wait_s:g} s",
+                        hint=f"run the command again when that process has finished; to find it: fuser -v {self.path}",
+                    ) from error
                 if now >= next_message:
                     if next_message == started + SAY_AFTER_S:
                         self._say(
@@ -122,15 +151,6 @@ class SqliteFile:
                 time.sleep(_PAUSE_S)
             else:
                 return
-
-    def _locked(self) -> EnvironmentMissing:
-        return EnvironmentMissing(
-            "ledger-locked",
-            "The ledger is locked by another process",
-            where=str(self.path),
-            expected=f"free within {self._wait_s:g} s",
-            hint=f"run the command again when that process has finished; to find it: fuser -v {self.path}",
-        )
 
     def begin(self, driver: sqlite3.Connection, *, writes: bool = False, unflushed: bool = False) -> None:
         """Begin a transaction; waits for a lock. ``unflushed``: does not wait for the disk.
@@ -154,7 +174,7 @@ class SqliteFile:
 
         # In short attempts, as SQLite waits without a chance to show a message.
         driver.execute(f"PRAGMA busy_timeout = {_ATTEMPT_MS}")
-        self.wait_for_lock(attempt, is_busy)
+        self.wait_for_lock(attempt)
         driver.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000}")
 
     def not_writable(self, cause: str | None = None) -> EnvironmentMissing:
@@ -174,41 +194,11 @@ class SqliteFile:
         except (KeyError, OSError):
             return "the owner of the file"
 
-    def _connect_read_only(self) -> sqlite3.Connection:
-        wal, shared = Path(f"{self.path}-wal"), Path(f"{self.path}-shm")
-        has_rows = wal.exists() and wal.stat().st_size > 0
-        if wal.exists() and shared.exists():
-            # Without readonly_shm SQLite would create the -shm file if its owner removes it just now.
-            return self._connect("mode=ro&readonly_shm=1")
-        if has_rows:
-            raise DataError(
-                "ledger-wal-unread",
-                "The ledger's newest rows are in a write-ahead log that only a user with write access can open",
-                where=str(wal),
-                hint=f"run as {self.owner()}: {command('status')}",
-            )
-        # The signature of the first connection counts: rows of all of them have to be from one state of the file.
-        self._unlocked_as = self._unlocked_as or self._signature()
-        # ``mode=ro`` alone creates -shm where it can, and else cannot open a file in WAL mode.
-        return self._connect("mode=ro&immutable=1")
-
-    def _connect(self, parameters: str) -> sqlite3.Connection:
-        # Transactions are started by ``begin``: the module's own control starts them only at the first write. One
-        # thread at a time uses a connection, not always the same.
-        address = f"file:{quote(os.fsencode(self.path))}?{parameters}"
-        return sqlite3.connect(address, uri=True, check_same_thread=False, isolation_level=None)
-
     def _signature(self) -> tuple[int, ...]:
         """A value that changes when other processes write: the file, or a non-empty write-ahead log."""
         status, wal = self.path.stat(), Path(f"{self.path}-wal")
         logged = wal.stat().st_size if wal.exists() else 0
         return status.st_ino, status.st_size, status.st_mtime_ns, logged
-
-
-def is_busy(error: Exception) -> bool:
-    code = getattr(error, "sqlite_errorcode", None)
-    # The low byte: the other bytes distinguish kinds of busy, such as SQLITE_BUSY_RECOVERY.
-    return code is not None and code & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def _is_writable(path: Path) -> bool:

@@ -49,14 +49,14 @@ class StreamsPart(LedgerPart):
         Only ``set_current_generation`` changes a known stream's generation. A stream without its generation in use
         counts as absent. Raises Refused (``query-checkpoint``) if a watched stream's first checkpoint is taken.
         """
-        row = record._asdict() | {"full_name": record.full_name, "sink": dict(record.sink)}
+        row = record._asdict() | {"full_name": record.full_name}
         with self._database.write() as connection:
             if first is not None and record.is_watched:
                 self._require_free(connection, first)
             known = connection.first(streams, _THIS_WHOLE, {"stream": record.full_name})
             kept = {"current_generation": known["current_generation"], "id": record.id or known["id"]} if known else {}
             connection.upsert(streams, [row | kept])
-            connection.upsert(generations, [_generation_row(first)] if first is not None else [])
+            connection.upsert(generations, [first._asdict()] if first is not None else [])
 
     def _require_free(self, connection: Connection, first: GenerationRecord) -> None:
         if not self._database.is_sqlite:
@@ -127,11 +127,11 @@ class StreamsPart(LedgerPart):
 
     def add_generation(self, record: GenerationRecord) -> None:
         with self._database.write() as connection:
-            connection.upsert(generations, [_generation_row(record)])
+            connection.upsert(generations, [record._asdict()])
 
     def switch_generations(self, stream: str, current: int, records: Sequence[GenerationRecord]) -> None:
         with self._database.write() as connection:
-            connection.upsert(generations, [_generation_row(one) for one in records])
+            connection.upsert(generations, [one._asdict() for one in records])
             connection.update(streams, {"current_generation": current}, _THIS, {"stream": stream})
 
     def update_generation(
@@ -148,8 +148,7 @@ class StreamsPart(LedgerPart):
 
         ``location``: the new place of a moved checkpoint.
         """
-        known = {"query_id": query_id, "location": location}
-        values: dict[str, Any] = {**known, "layout": _plain(layout), "programs": _plain_list(programs)}
+        values = {"query_id": query_id, "location": location, "layout": layout, "programs": programs}
         changed = {name: value for name, value in values.items() if value is not None}
         self.generation(stream, number)
         if changed:
@@ -213,23 +212,6 @@ class StreamsPart(LedgerPart):
             found=", ".join(str(record.number) for record in known) or "no generations",
             hint=f"{command('ledger', stream)} lists the generations",
         )
-
-
-def _generation_row(record: GenerationRecord) -> dict[str, Any]:
-    plain = {
-        "source_cut": dict(record.source_cut),
-        "layout": _plain(record.layout),
-        "programs": _plain_list(record.programs),
-    }
-    return record._asdict() | plain
-
-
-def _plain(mapping: Mapping[str, object] | None) -> dict[str, object] | None:
-    return None if mapping is None else dict(mapping)
-
-
-def _plain_list(entries: Sequence[Mapping[str, object]] | None) -> list[dict[str, object]] | None:
-    return None if entries is None else [dict(entry) for entry in entries]
 
 
 def _stream(row: Row) -> StreamRecord:

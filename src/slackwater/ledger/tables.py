@@ -64,7 +64,8 @@ class Kind(Enum):
         return [self.read(value) for value in stored]
 
     def to_store(self, value: Any) -> Any:
-        return json.dumps(value) if self.is_json and value is not None else value
+        # Any other mapping than a dict is stored as one.
+        return json.dumps(value, default=dict) if self.is_json and value is not None else value
 
 
 @dataclass(frozen=True, eq=False)

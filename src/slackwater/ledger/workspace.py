@@ -127,20 +127,18 @@ def generation_in_use(settings: Settings, name: str) -> GenerationRecord | None:
 def find_filed(home: Home, name: str) -> FiledStream | None:
     known = [(f"{pipeline}/{stream}", pipeline, stream) for pipeline, stream in streams_of(home)]
     named = [one for one in known if name in one[::2]]
-    found = [filed for one in named or known if (filed := _filed(home, *one)) is not None]
-    if not named:
-        found = [one for one in found if resolved(one[2]) == resolved(name)]
+    found: list[FiledStream] = []
+    for full_name, pipeline, stream in named or known:
+        file = read_stream_file(home, pipeline, stream)
+        if file is None:
+            continue
+        # The checkpoint of this home, which may have been moved, comes before the recorded one.
+        here = str(home.checkpoint(pipeline, stream, file.generation))
+        recorded = next((one.location for one in file.generations if one.number == file.generation), here)
+        place = here if open_read_store(here).exists("") else recorded
+        if named or resolved(place) == resolved(name):
+            found.append((full_name, file, place))
     return found[0] if len(found) == 1 else None
-
-
-def _filed(home: Home, full_name: str, pipeline: str, stream: str) -> FiledStream | None:
-    file = read_stream_file(home, pipeline, stream)
-    if file is None:
-        return None
-    # The checkpoint of this home, which may have been moved, comes before the recorded one.
-    here = str(home.checkpoint(pipeline, stream, file.generation))
-    recorded = next((one.location for one in file.generations if one.number == file.generation), here)
-    return full_name, file, here if open_read_store(here).exists("") else recorded
 
 
 def stream_with(ledger: Ledger, name: str, location: str) -> StreamRecord | None:

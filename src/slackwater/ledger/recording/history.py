@@ -44,6 +44,9 @@ def history_of(ledger: Ledger, stream: StreamRecord) -> History:
     logs = profile.logs_of_sources if profile is not None else {}
     # The entry before the first batch has the positions at which that batch starts.
     offsets = {batch: text for batch, text in ledger.lines(name, "offsets").items() if batch >= begins - 1}
+    sizes_of = (
+        json.loads(line) for log in recorded_logs if log.startswith(SIZES) for line in ledger.lines(name, log).values()
+    )
     return History(
         metadata=ledger.lines(name, METADATA).get(0),
         offsets=offsets,
@@ -58,7 +61,7 @@ def history_of(ledger: Ledger, stream: StreamRecord) -> History:
         runs=_runs(ledger.runs(name), batches, offsets),
         begins=begins,
         newest_of_inputs_ms=_newest_of_inputs(ledger, name),
-        sizes=_sizes(ledger, name, recorded_logs),
+        sizes={path: size for sizes in sizes_of for path, size in sizes.items()},
         durations_ms={
             batch.batch_id: took_ms
             for batch in batches
@@ -76,12 +79,6 @@ def _newest_of_inputs(ledger: Ledger, name: str) -> dict[int, int]:
             # The longest delay, whichever input has it: a time that is too new makes a rebuild read more, never less.
             found[batch] = max(watermarks_ms) + max(recorded["delays_ms"])
     return found
-
-
-def _sizes(ledger: Ledger, name: str, recorded_logs: Sequence[str]) -> dict[str, int]:
-    logs = [log for log in recorded_logs if log.startswith(SIZES)]
-    entries = (json.loads(line) for log in logs for line in ledger.lines(name, log).values())
-    return {path: size for entry in entries for path, size in entry.items()}
 
 
 def readers_of(ledger: Ledger, stream: StreamRecord, cut: Cut) -> list[str]:
@@ -169,43 +166,39 @@ def _runs(
     return found
 
 
-def executed(ledger: Ledger, stream: StreamRecord) -> tuple[SourceRange, ...]:
+def executed(ledger: Ledger, stream: StreamRecord) -> Iterator[SourceRange]:
     """A range for each source and each generation that ran batches in the output.
 
     An unrecorded start is ``None``: the beginning. Raises Refused (``backfill-unknown``) for an unrecorded end, and
     FormatError.
     """
-    return tuple(one for share in shares(ledger, stream) for one in _of_share(ledger, stream.full_name, share))
+    name = stream.full_name
+    for share in shares(ledger, stream):
+        lines = ledger.lines(name, "offsets", max(share.base, 0), share.last_batch, generation=share.generation)
+        entries = {batch: text.encode("utf-8", "surrogateescape") for batch, text in lines.items()}
+        newest = max((batch for batch in lines if batch > share.base), default=None)
+        last = share.last_batch
+        if last is not None and last > share.base and newest != last:
+            raise Refused(
+                "backfill-unknown",
+                f"What generation {share.generation} has read up to batch {last} is not recorded, so that rows could "
+                "be written twice",
+                where=f"stream {name}",
+                expected=f"the range of batch {last}",
+                found="no range" if newest is None else f"batch {newest} as the newest",
+                hint="restore the ledger from a backup; or process everything again: "
+                f"{command('plan', 'reset', name, '--from', 'earliest')}",
+            )
+        if newest is None:
+            continue
+        first = entries.get(share.base)
+        starts = offsets_by_source(parse_offset_entry(first)) if first is not None else {}
+        profile = profile_of(ledger.generation(name, share.generation))
+        logs = profile.logs_of_sources if profile is not None else {}
+        for source, end in offsets_by_source(parse_offset_entry(entries[newest])).items():
+            log = ledger.lines(name, SOURCES + logs.get(source, source), generation=share.generation)
+            yield SourceRange(source, starts.get(source), end, log)
 
 
 def shares(ledger: Ledger, stream: StreamRecord) -> tuple[Contribution, ...]:
     return contributions(ledger.generations(stream.full_name), stream.current_generation)
-
-
-def _of_share(ledger: Ledger, stream: str, share: Contribution) -> Iterator[SourceRange]:
-    lines = ledger.lines(stream, "offsets", max(share.base, 0), share.last_batch, generation=share.generation)
-    newest = max((batch for batch in lines if batch > share.base), default=None)
-    last = share.last_batch
-    if last is not None and last > share.base and newest != last:
-        raise Refused(
-            "backfill-unknown",
-            f"What generation {share.generation} has read up to batch {last} is not recorded, so that rows could "
-            "be written twice",
-            where=f"stream {stream}",
-            expected=f"the range of batch {last}",
-            found="no range" if newest is None else f"batch {newest} as the newest",
-            hint="restore the ledger from a backup; or process everything again: "
-            f"{command('plan', 'reset', stream, '--from', 'earliest')}",
-        )
-    if newest is None:
-        return
-
-    def offsets(batch: int) -> dict[str, str | None]:
-        return dict(offsets_by_source(parse_offset_entry(lines[batch].encode("utf-8", "surrogateescape"))))
-
-    starts = offsets(share.base) if share.base in lines else {}
-    profile = profile_of(ledger.generation(stream, share.generation))
-    logs = profile.logs_of_sources if profile is not None else {}
-    for source, end in offsets(newest).items():
-        log = ledger.lines(stream, SOURCES + logs.get(source, source), generation=share.generation)
-        yield SourceRange(source, starts.get(source), end, log)

@@ -17,6 +17,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from slackwater.core.errors import FormatError
@@ -171,8 +172,13 @@ class LogCopier:
         progress.forget_above(max(names))
         texts: dict[int, str] = {}
         for entry in sorted(names.keys() - progress.known):
-            text = _read(store, f"{folder}/{names[entry]}".lstrip("/"))
-            if text is None or not _is_whole(log, text):
+            try:
+                text = decode(store.read(f"{folder}/{names[entry]}".lstrip("/")))
+            except (FileNotFoundError, FileTooLarge):
+                # Spark purges its logs while they are being read. It wrote no entry of that size: checks of damage
+                # report it.
+                continue
+            if not _is_whole(log, text):
                 continue
             if _is_compact(names[entry]):
                 merged = self._expand(log, entry, text, texts)
@@ -218,18 +224,19 @@ class LogCopier:
         return self._ledger.own_lines(self._stream, self._generation, log, doubtful)
 
     def _may_replace(self, log: str, entry: int, recorded: str, found: str, in_sink: Mapping[int, str]) -> bool:
+        """Return whether ``found`` may replace a different ``recorded``. ``in_sink``: the lines of this pass."""
         if not _parses(log, recorded, self._sink):
             return True
-        return _may_replace(log, recorded, found, shown=log == "offsets" and self._is_shown(entry, in_sink))
-
-    def _is_shown(self, batch: int, in_sink: Mapping[int, str]) -> bool:
+        if log != "offsets":
+            # Cut after its version line, a file is still an entry: that of a batch without files, or of an old release.
+            return _RECORD not in recorded or _RECORD in found
         mark = self._ledger.last_sink_mark(self._stream)
-        was_shown = mark is not None and batch <= mark.written
-        if self._sink is None:
-            return was_shown
-        lines = self._ledger.lines(self._stream, SINK, batch, batch, generation=self._generation)
-        same = in_sink.get(batch, lines[batch]) == lines[batch] if batch in lines else was_shown
-        return same and batch <= self._newest_in_sink
+        is_shown = mark is not None and entry <= mark.written
+        if self._sink is not None:
+            lines = self._ledger.lines(self._stream, SINK, entry, entry, generation=self._generation)
+            same = in_sink.get(entry, lines[entry]) == lines[entry] if entry in lines else is_shown
+            is_shown = same and entry <= self._newest_in_sink
+        return not is_shown and _planned_ms(found) > _planned_ms(recorded)
 
     def _line(self, log: str, entry: int, text: str) -> LogLine:
         return LogLine(self._stream, self._generation, log, entry, text)
@@ -237,17 +244,6 @@ class LogCopier:
 
 def _is_compact(name: str) -> bool:
     return name.endswith(".compact")
-
-
-def _read(store: ReadStore, path: str) -> str | None:
-    try:
-        return decode(store.read(path))
-    except FileNotFoundError:
-        # Spark purges its logs while they are being read.
-        return None
-    except FileTooLarge:
-        # No entry that Spark wrote; the checks of damage report it.
-        return None
 
 
 @dataclass(slots=True)
@@ -319,17 +315,6 @@ def _parses(log: str, text: str, sink: SinkLog | None) -> bool:
     return True
 
 
-def _may_replace(log: str, recorded: str, found: str, *, shown: bool) -> bool:
-    """Return whether ``found`` may replace ``recorded``; both parse, and they differ.
-
-    ``shown``: the sink shows the recorded batch.
-    """
-    if log != "offsets":
-        # Cut after its version line, a file is still an entry: that of a batch without files, or of an old release.
-        return _RECORD not in recorded or _RECORD in found
-    return not shown and _planned_ms(found) > _planned_ms(recorded)
-
-
 def _planned_ms(text: str) -> int:
     metadata = parse_offset_entry(text.encode("utf-8", "surrogateescape")).metadata
     return metadata.batch_timestamp_ms if metadata is not None else 0
@@ -352,17 +337,13 @@ def split_source_compact(text: str, entry: int) -> dict[int, str]:
     version, *lines = text.split("\n")
     texts = {entry: [version]}
     for line in lines:
-        texts.setdefault(_log_offset(line, entry), [version]).append(line)
-    return {number: "\n".join(parts) for number, parts in texts.items()}
-
-
-def _log_offset(line: str, entry: int) -> int:
-    try:
-        value = parse_object(line, "a file entry")["batchId"]
-    except (FormatError, KeyError):
         # A line that cannot be parsed is kept where it was found.
-        return entry
-    return value if isinstance(value, int) and 0 <= value <= entry else entry
+        number: object = entry
+        with suppress(FormatError, KeyError):
+            number = parse_object(line, "a file entry")["batchId"]
+        of = number if isinstance(number, int) and 0 <= number <= entry else entry
+        texts.setdefault(of, [version]).append(line)
+    return {number: "\n".join(parts) for number, parts in texts.items()}
 
 
 def after_recorded(text: str, earlier: Iterable[str]) -> str | None:

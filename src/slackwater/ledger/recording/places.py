@@ -61,8 +61,14 @@ def checkpoints(ledger: Ledger) -> Iterator[TakenPlace]:
 
 def inputs(ledger: Ledger) -> Iterator[TakenPlace]:
     for stream in ledger.streams():
-        for folder in _read_folders(ledger, stream):
-            yield TakenPlace(f"files that stream {stream.full_name} reads", folder, stream.full_name)
+        if not ledger.generations(stream.full_name):
+            # Registered, and killed before its first checkpoint was made.
+            continue
+        batches = BatchHistory(history_of(ledger, stream))
+        spans = batches.spans(0, batches.batches[-1]) if batches.batches else []
+        folders = {file.path.rpartition("/")[0] for kind, span in spans for file in kind.files(span)}
+        for place in {OutputPlace(_PARTITIONS.sub("", folder)).location for folder in folders}:
+            yield TakenPlace(f"files that stream {stream.full_name} reads", place, stream.full_name)
 
 
 def is_within(place: str, other: str) -> bool:
@@ -90,13 +96,3 @@ def reads_within(path: str, output: str) -> bool:
         return False
     parts, wanted = output[len(base) + 1 :].split("/"), pattern.rstrip("/").split("/")
     return len(parts) >= len(wanted) and all(map(fnmatchcase, parts, wanted))
-
-
-def _read_folders(ledger: Ledger, stream: StreamRecord) -> set[str]:
-    if not ledger.generations(stream.full_name):
-        # Registered, and killed before its first checkpoint was made.
-        return set()
-    batches = BatchHistory(history_of(ledger, stream))
-    spans = batches.spans(0, batches.batches[-1]) if batches.batches else []
-    folders = {file.path.rpartition("/")[0] for kind, span in spans for file in kind.files(span)}
-    return {OutputPlace(_PARTITIONS.sub("", folder)).location for folder in folders}

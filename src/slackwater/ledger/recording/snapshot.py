@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from slackwater.checkpoint.damage import FoundDamage, find_damage
@@ -20,7 +21,7 @@ from slackwater.ledger.lease import view_of
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import INPUT_WATERMARKS, SINK, SOURCES
 from slackwater.ledger.recording.source_availability import StoreAvailability
-from slackwater.sinks.common.contract import Output, SinkLog, of_query
+from slackwater.sinks.common.contract import Output, of_query
 from slackwater.sinks.common.registry import member_identities, open_each, open_output
 from slackwater.sources import kind_of
 from slackwater.sources.common.contract import SourceRange
@@ -42,9 +43,9 @@ def look_at_output(
     planned and may be written. With ``query_id`` an output shows the rows of Spark's own writer. The depth ``all``
     compares with ``recorded`` log entries.
     """
-    each = open_each(sink)
+    each, identities = open_each(sink), member_identities(sink)
     # A single output is opened once: reading its log a second time takes as long as the first time.
-    output = each[0] if member_identities(sink) == (sink,) else open_output(sink)
+    output = each[0] if identities == (sink,) else open_output(sink)
     unreadable: SinkUnreadable | None = None
     unchecked = ""
     marks: list[int | None] = []
@@ -76,7 +77,17 @@ def look_at_output(
         unreadable=unreadable,
         damage=() if unreadable else (*output.damage(depth), *unlisted.values()),
         orphans=tuple(name for name in orphans if name not in unlisted),
-        members=_members(sink, each, marks) if len(each) > 1 and marks else (),
+        members=tuple(
+            OutputSeen(
+                kind=identity.get("kind", "unknown"),
+                location=one.location,
+                written=mark,
+                batches_skipped=one.traits.skips_known_batches,
+                can_cut=one.traits.cuts,
+                delivery=one.traits.delivery,
+            )
+            for identity, one, mark in (zip(identities, each, marks, strict=True) if len(each) > 1 and marks else ())
+        ),
         unmarked=unmarked,
         unchecked=unchecked,
     )
@@ -104,34 +115,15 @@ def _unlisted(
     names = set(orphans)
     found: dict[str, Damage] = {}
     for batch, text in recorded.items():
-        for file in _files_of(log, text) if batch <= written else ():
-            name = output.relative_path(file.path)
+        files: object = ()
+        with suppress(FormatError):
+            files = log.parse(text.encode("utf-8", "surrogateescape")) if batch <= written else ()
+        for file in files if isinstance(files, tuple) else ():
+            name = output.relative_path(file.path) if isinstance(file, SinkFile) else None
             if name in names:
                 expected = f"an entry of batch {batch} that lists it, as the ledger recorded"
                 found[str(name)] = Damage(str(name), "unlisted", expected, "no entry with it")
     return found
-
-
-def _files_of(log: SinkLog, text: str) -> Sequence[SinkFile]:
-    try:
-        files = log.parse(text.encode("utf-8", "surrogateescape"))
-    except FormatError:
-        return ()
-    return [one for one in files if isinstance(one, SinkFile)] if isinstance(files, tuple) else ()
-
-
-def _members(sink: Mapping[str, str], each: tuple[Output, ...], marks: list[int | None]) -> tuple[OutputSeen, ...]:
-    return tuple(
-        OutputSeen(
-            kind=identity.get("kind", "unknown"),
-            location=one.location,
-            written=written,
-            batches_skipped=one.traits.skips_known_batches,
-            can_cut=one.traits.cuts,
-            delivery=one.traits.delivery,
-        )
-        for identity, one, written in zip(member_identities(sink), each, marks, strict=True)
-    )
 
 
 def _owner(each: tuple[Output, ...], stream_id: str | None) -> tuple[str | None, str | None]:
@@ -237,14 +229,16 @@ def _no_data_batch(
 
 def _recorded(ledger: Ledger, stream: StreamRecord, marks: Marks) -> Recorded:
     name, following = stream.full_name, marks.next_batch
-    entry = ledger.lines(name, "offsets", following, following).get(following)
+    entry = None
+    with suppress(FormatError, KeyError):
+        entry = parse_offset_entry(ledger.lines(name, "offsets", following, following)[following].encode())
     mark = ledger.last_sink_mark(name)
     return Recorded(
         planned=ledger.newest_entry(name, "offsets"),
         committed=ledger.newest_entry(name, "commits"),
         # An output without a log of files is recorded by its marks only.
         shown=max(ledger.newest_entry(name, SINK), mark.written if mark is not None else NONE_YET),
-        next_entry=_parsed(entry) if entry is not None else None,
+        next_entry=entry,
     )
 
 
@@ -255,13 +249,6 @@ def _expected(marks: Marks, recorded: Recorded, generation: GenerationRecord) ->
     else:
         finished, planned = marks.next_batch - 1, marks.planned
     return finished if finished > generation.floor else NONE_YET, planned > max(finished, generation.floor)
-
-
-def _parsed(text: str) -> OffsetEntry | None:
-    try:
-        return parse_offset_entry(text.encode())
-    except FormatError:
-        return None
 
 
 def _missing_files(
@@ -276,7 +263,10 @@ def _missing_files(
     """Missing source files of the planned batch; other sources need Spark."""
     if planned is None:
         return ()
-    starts = _starts(logs, marks.planned - 1)
+    starts: dict[str, str | None] = {}
+    if marks.planned > 0:
+        with suppress(FormatError, OSError):
+            starts = {offset.source: offset.text for offset in logs.offset(marks.planned - 1).offsets}
     missing: list[str] = []
     for offset in planned.offsets:
         start = starts.get(offset.source)
@@ -292,15 +282,6 @@ def _missing_files(
         except FormatError as error:
             missing.append(f"source {offset.source}, whose recorded entries cannot be parsed ({error.message})")
     return tuple(missing)
-
-
-def _starts(logs: CheckpointLogs, batch: int) -> dict[str, str | None]:
-    if batch < 0:
-        return {}
-    try:
-        return {offset.source: offset.text for offset in logs.offset(batch).offsets}
-    except (FormatError, OSError):
-        return {}
 
 
 def stream_id(home: Home, stream: StreamRecord) -> str | None:

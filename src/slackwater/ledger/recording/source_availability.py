@@ -20,7 +20,20 @@ class StoreAvailability(Reach):
         if store.exists(name):
             return True
         # A file in a folder that this user may not enter looks absent, and its rows would count as lost.
-        _require_access(store.local_path(name))
+        file = store.local_path(name)
+        try:
+            if file is not None:
+                Path(file).stat()
+        except PermissionError as error:
+            raise EnvironmentMissing(
+                "source-inaccessible",
+                "This user may not look for the files of a source",
+                where=str(Path(file or "").parent),
+                found="permission denied",
+                hint="run the command as a user who may read the source, or change the permissions of its folder",
+            ) from error
+        except (OSError, ValueError):
+            return False
         return False
 
     def modified_ms(self, path: str) -> int | None:
@@ -55,23 +68,6 @@ class StoreAvailability(Reach):
             return store.size(name)
         except (OSError, SlackwaterError):
             return None
-
-
-def _require_access(file: str | None) -> None:
-    """Raises EnvironmentMissing if a file may exist in a folder that this user may not enter."""
-    try:
-        if file is not None:
-            Path(file).stat()
-    except PermissionError as error:
-        raise EnvironmentMissing(
-            "source-inaccessible",
-            "This user may not look for the files of a source",
-            where=str(Path(file or "").parent),
-            found="permission denied",
-            hint="run the command as a user who may read the source, or change the permissions of its folder",
-        ) from error
-    except (OSError, ValueError):
-        return
 
 
 def _place_of(path: str) -> tuple[ReadStore, str]:

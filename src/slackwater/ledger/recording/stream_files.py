@@ -46,32 +46,29 @@ def restore_lost(home: Home, ledger: Ledger, streams: Iterable[tuple[str, str]])
     restored = []
     for pipeline, name in streams:
         full_name = f"{pipeline}/{name}"
-        if full_name not in known:
-            _restore(home, ledger, pipeline, name)
-            restored.append(full_name)
-    return restored
-
-
-def _restore(home: Home, ledger: Ledger, pipeline: str, name: str) -> None:
-    content = read_stream_file(home, pipeline, name)
-    if content is None:
-        return
-    stream = StreamRecord(
-        pipeline, name, content.sink, content.output_mode, content.pipeline_file, content.generation, content.id
-    )
-    ledger.register_stream(stream)
-    in_use = [one for one in content.generations if one.number == stream.current_generation]
-    for generation in content.generations:
-        if generation not in in_use:
+        if full_name in known:
+            continue
+        restored.append(full_name)
+        content = read_stream_file(home, pipeline, name)
+        if content is None:
+            continue
+        stream = StreamRecord(
+            pipeline, name, content.sink, content.output_mode, content.pipeline_file, content.generation, content.id
+        )
+        ledger.register_stream(stream)
+        in_use = [one for one in content.generations if one.number == stream.current_generation]
+        for generation in content.generations:
+            if generation not in in_use:
+                _restore_generation(home, ledger, stream, generation)
+        folder = home.operations(pipeline, name)
+        for entry in sorted(entry.name for entry in open_read_store(folder).list() if entry.is_dir):
+            operation = read_operation(stream.full_name, folder / entry)
+            if operation is not None:
+                ledger.begin_operation(operation)
+        # The last, which makes the stream known: a restoration that is killed before this is repeated.
+        for generation in in_use:
             _restore_generation(home, ledger, stream, generation)
-    folder = home.operations(pipeline, name)
-    for known in sorted(entry.name for entry in open_read_store(folder).list() if entry.is_dir):
-        operation = read_operation(stream.full_name, folder / known)
-        if operation is not None:
-            ledger.begin_operation(operation)
-    # The last, which makes the stream known: a restoration that is killed before this is repeated.
-    for generation in in_use:
-        _restore_generation(home, ledger, stream, generation)
+    return restored
 
 
 def _restore_generation(home: Home, ledger: Ledger, stream: StreamRecord, generation: GenerationRecord) -> None:

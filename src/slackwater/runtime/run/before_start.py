@@ -20,6 +20,8 @@ from typing import Any
 import structlog
 
 from slackwater.checkpoint.logs import read_logs
+from slackwater.checkpoint.opened import open_checkpoint
+from slackwater.checkpoint.reader import shape_of
 from slackwater.core.checkpoint import Depth, Marks
 from slackwater.core.commands import command, with_pipeline
 from slackwater.core.errors import LeaseHeld, NotFound, Refused, SlackwaterError, StreamFailed, UsageError
@@ -39,7 +41,6 @@ from slackwater.facts.collect import facts_of_start
 from slackwater.facts.sources import asked_sources, not_compared, record_ids
 from slackwater.ledger.home import Home, read_stream_file
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.recording.checkpoint_shape import shape_of
 from slackwater.ledger.recording.history import settings_of_state
 from slackwater.ledger.recording.log_copier import LogCopier
 from slackwater.ledger.recording.places import (
@@ -51,7 +52,7 @@ from slackwater.ledger.recording.places import (
     overlap,
     reads_within,
 )
-from slackwater.ledger.recording.snapshot import look_at_stream
+from slackwater.ledger.recording.snapshot import look_at_stream, profile_of
 from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.run.query import BuiltStream
@@ -323,7 +324,7 @@ def judge(
             found = verdict(kept, now)
             settings = () if found.starts else only_settings(built, kept, recorded, build_again)
             return StreamVerdict(name, logs.committed, "recorded", found, settings)
-        shape = shape_of(store, generation)
+        shape = shape_of(open_checkpoint(store), profile_of(generation))
     except OSError as error:
         raise StreamFailed(
             "store-unreadable",
