@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import socket
+import subprocess
+import sys
 import time
 from http.client import HTTPConnection
 from pathlib import Path
@@ -13,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from tests.runtime.project import Project
-from tests.support.processes import Command
+from tests.support.processes import WAIT_S, Command
+from tests.support.standalone_cluster import JOB, SPARK_HOME
 
 pytestmark = pytest.mark.spark
 
@@ -134,3 +138,36 @@ def test_what_a_restart_can_help_is_not_held(project: Project) -> None:
     assert (project.folder / "reason").read_text() == ""
     held.process.terminate()
     assert held.end() == 0
+
+
+def test_under_spark_submit_a_stop_before_sigterm_lets_the_batch_end(project: Project) -> None:
+    _write(project, "out")
+    project.write(JOB, "slackwater-job.py")
+    project.add_files(2)
+    with (project.folder / "log").open("wb") as log:
+        driver = subprocess.Popen(
+            [SPARK_HOME / "bin" / "spark-submit", "--master", "local[2]", "slackwater-job.py", "run", "pipeline.py"],
+            cwd=project.folder,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        )
+    try:
+        deadline = time.monotonic() + WAIT_S
+        while project.planned("rows") < 0:
+            assert driver.poll() is None, (project.folder / "log").read_text()
+            assert time.monotonic() < deadline, (project.folder / "log").read_text()
+            time.sleep(0.1)
+        # The batch hangs until the stop has been asked for.
+        stop = project.start("stop", "rows", "--wait", "60s")
+        stop.wait_for(lambda: project.runs("rows")[-1].stop_requested_ms is not None, "the stop is asked for")
+        (project.folder / "free").touch()
+        assert stop.end() == 0, stop.log
+        assert driver.wait(WAIT_S) == 0, (project.folder / "log").read_text()
+    finally:
+        if driver.poll() is None:
+            os.killpg(driver.pid, signal.SIGKILL)
+            driver.wait()
+    assert project.ids("out") == [0, 1]
+    assert project.committed("rows") == project.planned("rows")

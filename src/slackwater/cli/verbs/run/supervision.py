@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from slackwater.runtime.run.runner import RunDisplay
 
 
-_REPEATED_BY_A_RESTART = frozenset({2, 3, 4, 5, 6})
+REPEATED_BY_A_RESTART = frozenset({2, 3, 4, 5, 6})
 """Exit codes of errors that a restart meets again. Not 9: a server that is missing can be back."""
 _RUNS = frozenset({"running", "draining"})
 
@@ -105,4 +105,4 @@ class Supervised:
 
 def is_repeated(error: SlackwaterError) -> bool:
     """Return whether a restart would be refused for the same reason. A lease ends by itself."""
-    return error.exit_code in _REPEATED_BY_A_RESTART and not isinstance(error, LeaseHeld)
+    return error.exit_code in REPEATED_BY_A_RESTART and not isinstance(error, LeaseHeld)
