@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from deltalake import DeltaTable
 
 from examples.demo.broker import Broker
 from scripts.conformance import expected, shown, streams
@@ -38,11 +39,18 @@ def test_outputs_on_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         def rows(name: str) -> dict[str, Rows]:
             plain, once = (values(broker.bootstrap_servers, f"{name}-{suffix}") for suffix in ("plain", "once"))
             with psycopg.connect(url) as connection:
-                table = connection.execute(f'SELECT at, device, kind, n FROM "{name}"').fetchall()
+                tables = [
+                    connection.execute(f'SELECT at, device, kind, n FROM "{name}{suffix}"').fetchall()
+                    for suffix in ("", "_jdbc", "_by_function", "_of_two")
+                ]
+            of_delta = DeltaTable(tmp_path / name / "out" / "two_outputs").to_pyarrow_table().to_pylist()
             found: dict[str, Iterable[object]] = {
                 "kafka_topic": plain,
                 "kafka_exactly_once": once,
-                "postgres_table": table,
+                "postgres_table": tables[0],
+                "jdbc_table": tables[1],
+                "marked_function": tables[2],
+                "two_outputs": [*tables[3], *of_delta],
             }
             return {stream: Counter(repr(one) for one in found[stream]) for stream in area.streams}
 

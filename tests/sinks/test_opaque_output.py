@@ -10,6 +10,7 @@ import pytest
 import slackwater as sw
 from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.sink import Cut, Owner, WriteContext
+from slackwater.runtime.pipeline import OutputMode
 from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.registry import catalogue, open_output
 from slackwater.storage.open import open_write_store
@@ -167,7 +168,7 @@ def test_which_sinks_two_streams_may_share(one: Sink, two: Sink, *, shared: bool
     [(sw.sinks.memory("a"), "update"), (sw.sinks.table("a"), "complete"), (sw.sinks.table("a"), "update")],
     ids=["memory", "table complete", "table update"],
 )
-def test_an_output_mode_that_spark_does_not_allow(sink: Sink, mode: str) -> None:
+def test_an_output_mode_that_spark_does_not_allow(sink: Sink, mode: OutputMode) -> None:
     with raises_code(PipelineError, "output-mode"):
         sw.Pipeline("work").stream(name="one", sink=sink, output_mode=mode)(_source)
 

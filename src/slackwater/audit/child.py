@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql import types as T
 
@@ -40,6 +40,8 @@ from slackwater.runtime.session.settings import session_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructType
+
+    from slackwater.runtime.pipeline import OutputMode
 
 
 SCHEMA = "schema.json"
@@ -158,7 +160,7 @@ def _scratch(
     pipeline.stream(
         sink=DrilledSink(definition.sink, armed),
         name=definition.name,
-        output_mode=definition.output_mode,
+        output_mode=cast("OutputMode", definition.output_mode),
         partition_by=definition.partition_by,
         settings=definition.settings,
     )(rows)

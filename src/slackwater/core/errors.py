@@ -66,6 +66,14 @@ class SlackwaterError(Exception):
         }
         return {name: value for name, value in fields.items() if value}
 
+    def getCondition(self) -> str:
+        """Return the code, as ``PySparkException.getCondition`` returns its error condition."""
+        return self.code
+
+    def getMessageParameters(self) -> dict[str, str]:
+        """Return the place, what was expected and found, and the hint, as far as there are any."""
+        return {name: value for name, value in self.as_dict().items() if name not in {"code", "message"}}
+
 
 def _masked(text: str | None) -> str | None:
     return mask(text) if text is not None else None

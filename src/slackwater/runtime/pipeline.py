@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError
@@ -19,7 +19,7 @@ from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.storage.open import check_location, is_uri
 from slackwater.triggers import as_trigger
 
-OUTPUT_MODES = ("append", "update", "complete")
+OutputMode = Literal["append", "update", "complete"]
 
 StreamFunction = Callable[..., Any]
 
@@ -72,7 +72,7 @@ class Pipeline:
         *,
         sink: Sink,
         name: str | None = None,
-        output_mode: str = "append",
+        output_mode: OutputMode = "append",
         trigger: Trigger | str | None = None,
         partition_by: str | Iterable[str] = (),
         checkpoint: str | os.PathLike[str] | None = None,
@@ -236,7 +236,7 @@ def _check_sink(definition: StreamDefinition) -> None:
             hint=f"{command('sinks')} lists them with their guarantees",
         )
     allowed = definition.sink.output_modes
-    if definition.output_mode not in OUTPUT_MODES or definition.output_mode not in allowed:
+    if definition.output_mode not in get_args(OutputMode) or definition.output_mode not in allowed:
         raise PipelineError(
             "output-mode",
             f"The {definition.sink.kind} sink cannot be written in this output mode",

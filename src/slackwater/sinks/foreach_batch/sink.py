@@ -266,7 +266,7 @@ class ForeachBatchSink(Sink):
 
 
 def foreach_batch(
-    function: Callable[[Any, Batch], object],
+    function: Callable[[DataFrame, Batch], object],
     *,
     name: str | None = None,
     writes_to: str | None = None,
