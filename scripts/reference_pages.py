@@ -99,7 +99,8 @@ SHARED = 3
 PIPELINE_PAGE = """# The pipeline in Python
 
 The Python names for a pipeline file, after `import slackwater as sw`. Invalid use raises a `sw.SlackwaterError`: like
-PySpark's errors it has `getCondition()`, its [code](../errors.md), and `getMessageParameters()`. See also [Run, watch and stop](../guides/run.md) and the guarantees of [sinks](../sinks.md).
+PySpark's errors it has `getCondition()`, its [code](../errors.md), and `getMessageParameters()`. See also [Run, watch
+and stop](../guides/run.md) and the guarantees of [sinks](../sinks.md).
 To update this page: `scripts/generate`.
 """
 BATCH = ("stream", "stream_id", "epoch", "is_rerun", "already_written", "transaction", "delta_options")
