@@ -7,6 +7,7 @@ a value that is computed when the module is imported or the query is built.
 from __future__ import annotations
 
 from importlib.metadata import version
+from textwrap import indent
 
 from tests.runtime import data_source_ways
 
@@ -67,37 +68,35 @@ def stream(spark):
     return rows.{call}.groupBy("value").count()
 """
 
+
+def used(function: str, code: str = "", *, around: str = "", kind: str = "long") -> str:
+    """A query whose column is made by ``function``, an expression, with code above it and lines around it."""
+    begin = f"\n{indent(around, '    ')}\n    " if around else " "
+    return f"{code}def column(spark):{begin}return F.udf({function}, '{kind}')('value')"
+
+
 WAYS: dict[str, tuple[str, str]] = {
     # The text, and the name of the variable that the message has.
-    "variable of a module": ("K = RATE\ndef column(spark): return F.udf(lambda x: x * K, 'long')('value')", "K"),
-    "variable around": (
-        "def column(spark):\n    k = RATE\n    return F.udf(lambda x: x * k, 'long')('value')",
-        "k",
-    ),
-    "argument of a function around": (MAKE + "def column(spark): return F.udf(make(RATE), 'long')('value')", "k"),
-    "function made at the import": (
-        MAKE + "used = make(RATE)\ndef column(spark): return F.udf(used, 'long')('value')",
-        "k",
-    ),
+    "variable of a module": (used("lambda x: x * K", "K = RATE\n"), "K"),
+    "variable around": (used("lambda x: x * k", around="k = RATE"), "k"),
+    "argument of a function around": (used("make(RATE)", MAKE), "k"),
+    "function made at the import": (used("used", MAKE + "used = make(RATE)\n"), "k"),
     "two functions around": (
-        (
-            "def outer(k):\n    def inner(j):\n        return lambda x: x * k + j\n    return inner\n"
-            "def column(spark): return F.udf(outer(RATE)(1), 'long')('value')"
+        used(
+            "outer(RATE)(1)", "def outer(k):\n    def inner(j):\n        return lambda x: x * k + j\n    return inner\n"
         ),
         "k",
     ),
     "file of the project": (
-        (
+        used(
+            "scaled",
             "FILE = Path(__file__).with_name('rate.txt')\nFILE.write_text(str(RATE))\n"
-            "def scaled(x): return x * int(FILE.read_text())\ndef column(spark): return F.udf(scaled, 'long')('value')"
+            "def scaled(x): return x * int(FILE.read_text())\n",
         ),
         "file rate.txt",
     ),
-    "default": ("def scaled(x, k=RATE): return x * k\ndef column(spark): return F.udf(scaled, 'long')('value')", "k"),
-    "default of a keyword": (
-        "def scaled(x, *, k=RATE): return x * k\ndef column(spark): return F.udf(scaled, 'long')('value')",
-        "k",
-    ),
+    "default": (used("scaled", "def scaled(x, k=RATE): return x * k\n"), "k"),
+    "default of a keyword": (used("scaled", "def scaled(x, *, k=RATE): return x * k\n"), "k"),
     "lambda in a loop": (
         (
             "def column(spark):\n    made = [F.udf(lambda x, k=k: x * k, 'long') for k in (1, RATE)]\n"
@@ -112,150 +111,85 @@ WAYS: dict[str, tuple[str, str]] = {
         ),
         "k",
     ),
-    "partial": (
-        "def scaled(k, x): return x * k\ndef column(spark): return F.udf(partial(scaled, RATE), 'long')('value')",
-        "k",
-    ),
-    "keyword of a partial": (
-        "def scaled(x, k): return x * k\ndef column(spark): return F.udf(partial(scaled, k=RATE), 'long')('value')",
-        "k",
-    ),
+    "partial": (used("partial(scaled, RATE)", "def scaled(k, x): return x * k\n"), "k"),
+    "keyword of a partial": (used("partial(scaled, k=RATE)", "def scaled(x, k): return x * k\n"), "k"),
     "function of a partial": (
-        (
-            "def up(x, by): return x + by\ndef down(x, by): return x - by\n"
-            "def column(spark): return F.udf(partial(up if RATE > 2 else down, by=1), 'long')('value')"
+        used(
+            "partial(up if RATE > 2 else down, by=1)", "def up(x, by): return x + by\ndef down(x, by): return x - by\n"
         ),
         "function",
     ),
-    "callable object": (SCALED + "def column(spark): return F.udf(Scale(RATE), 'long')('value')", "k"),
-    "bound method": (SCALED + "def column(spark): return F.udf(Scale(RATE).times, 'long')('value')", "k"),
-    "object of a module": (
-        SCALED + "scale = Scale(RATE)\ndef column(spark): return F.udf(lambda x: x * scale.k, 'long')('value')",
-        "scale.k",
-    ),
+    "callable object": (used("Scale(RATE)", SCALED), "k"),
+    "bound method": (used("Scale(RATE).times", SCALED), "k"),
+    "object of a module": (used("lambda x: x * scale.k", SCALED + "scale = Scale(RATE)\n"), "scale.k"),
     "method of an object of a module": (
-        SCALED
-        + "scale = Scale(RATE)\ndef scaled(x): return scale.times(x)\n"
-        + "def column(spark): return F.udf(scaled, 'long')('value')",
+        used("scaled", SCALED + "scale = Scale(RATE)\ndef scaled(x): return scale.times(x)\n"),
         "scale.k",
     ),
-    "object around": (
-        SCALED + "def column(spark):\n    scale = Scale(RATE)\n    return F.udf(lambda x: scale(x), 'long')('value')",
-        "scale.k",
-    ),
+    "object around": (used("lambda x: scale(x)", SCALED, around="scale = Scale(RATE)"), "scale.k"),
     "object in an object": (
-        SCALED + "class Outer:\n    def __init__(self, inner): self.inner = inner\n"
-        "    def __call__(self, x): return self.inner(x)\n"
-        "def column(spark): return F.udf(Outer(Scale(RATE)), 'long')('value')",
+        used(
+            "Outer(Scale(RATE))",
+            SCALED + "class Outer:\n    def __init__(self, inner): self.inner = inner\n"
+            "    def __call__(self, x): return self.inner(x)\n",
+        ),
         "inner.k",
     ),
     "object with slots": (
-        (
+        used(
+            "Scale(RATE)",
             "class Scale:\n    __slots__ = ('k',)\n    def __init__(self, k): self.k = k\n"
-            "    def __call__(self, x): return x * self.k\n"
-            "def column(spark): return F.udf(Scale(RATE), 'long')('value')"
+            "    def __call__(self, x): return x * self.k\n",
         ),
         "k",
     ),
     "object of a derived class": (
-        SCALED + "class Twice(Scale):\n    def __call__(self, x): return 2 * super().__call__(x)\n"
-        "def column(spark): return F.udf(Twice(RATE), 'long')('value')",
+        used(
+            "Twice(RATE)", SCALED + "class Twice(Scale):\n    def __call__(self, x): return 2 * super().__call__(x)\n"
+        ),
         "k",
     ),
     "attribute of a class": (
-        (
-            "class Scale:\n    K = RATE\n    def times(self, x): return x * self.K\n"
-            "def column(spark): return F.udf(Scale().times, 'long')('value')"
-        ),
+        used("Scale().times", "class Scale:\n    K = RATE\n    def times(self, x): return x * self.K\n"),
         "K",
     ),
     "attribute of a base class": (
-        (
-            "class Base:\n    K = RATE\nclass Scale(Base):\n    def times(self, x): return x * self.K\n"
-            "def column(spark): return F.udf(Scale().times, 'long')('value')"
+        used(
+            "Scale().times",
+            "class Base:\n    K = RATE\nclass Scale(Base):\n    def times(self, x): return x * self.K\n",
         ),
         "K",
     ),
-    "attribute of a class by its name": (
-        "class Scale:\n    K = RATE\ndef column(spark): return F.udf(lambda x: x * Scale.K, 'long')('value')",
-        "Scale.K",
-    ),
+    "attribute of a class by its name": (used("lambda x: x * Scale.K", "class Scale:\n    K = RATE\n"), "Scale.K"),
     "class method": (
-        (
-            "class Scale:\n    K = RATE\n    @classmethod\n    def times(cls, x): return x * cls.K\n"
-            "def column(spark): return F.udf(Scale.times, 'long')('value')"
-        ),
+        used("Scale.times", "class Scale:\n    K = RATE\n    @classmethod\n    def times(cls, x): return x * cls.K\n"),
         "K",
     ),
     "method that reads a module": (
-        (
-            "K = Counter(a=RATE)\nclass Scale:\n    def __call__(self, x): return x * K['a']\n"
-            "def column(spark): return F.udf(Scale(), 'long')('value')"
-        ),
+        used("Scale()", "K = Counter(a=RATE)\nclass Scale:\n    def __call__(self, x): return x * K['a']\n"),
         "K",
     ),
     "data class": (
-        (
-            "@dataclass\nclass Rates:\n    k: int = 1\n"
-            "def column(spark):\n    rates = Rates(RATE)\n    return F.udf(lambda x: x * rates.k, 'long')('value')"
-        ),
+        used("lambda x: x * rates.k", "@dataclass\nclass Rates:\n    k: int = 1\n", around="rates = Rates(RATE)"),
         "rates.k",
     ),
     "named tuple": (
-        (
-            "Rates = namedtuple('Rates', 'k')\n"
-            "def column(spark):\n    rates = Rates(RATE)\n    return F.udf(lambda x: x * rates.k, 'long')('value')"
-        ),
+        used("lambda x: x * rates.k", "Rates = namedtuple('Rates', 'k')\n", around="rates = Rates(RATE)"),
         "rates",
     ),
     "enumeration": (
-        (
-            "class Mode(Enum):\n    ONE = 2\n    TWO = 3\n"
-            "def column(spark):\n    mode = Mode(RATE)\n    return F.udf(lambda x: x * mode.value, 'long')('value')"
-        ),
+        used("lambda x: x * mode.value", "class Mode(Enum):\n    ONE = 2\n    TWO = 3\n", around="mode = Mode(RATE)"),
         "mode",
     ),
-    "decorator's argument": (
-        (BY + "@by(RATE)\ndef scaled(x): return x\ndef column(spark): return F.udf(scaled, 'long')('value')"),
-        "k",
-    ),
-    "decorated helper": (
-        (
-            BY + "@by(RATE)\ndef helper(x): return x\n"
-            "def column(spark): return F.udf(lambda x: helper(x), 'long')('value')"
-        ),
-        "k",
-    ),
-    "helper with a default": (
-        "def helper(x, k=RATE): return x * k\ndef column(spark): return F.udf(lambda x: helper(x), 'long')('value')",
-        "k",
-    ),
-    "helper made around": (
-        MAKE
-        + "def column(spark):\n    helper = make(RATE)\n    return F.udf(lambda x: helper(x) + 1, 'long')('value')",
-        "k",
-    ),
-    "cached helper": (
-        (
-            "k = [RATE]\n@lru_cache\ndef helper(x): return x * k[0]\n"
-            "def column(spark): return F.udf(lambda x: helper(x), 'long')('value')"
-        ),
-        "k",
-    ),
-    "function in a table": (
-        MAKE + "def column(spark):\n    table = {'a': make(RATE)}\n"
-        "    return F.udf(lambda x: table['a'](x), 'long')('value')",
-        "table",
-    ),
-    "attribute of a function": (
-        "def scaled(x): return x * scaled.k\nscaled.k = RATE\ndef column(spark): return F.udf(scaled, 'long')('value')",
-        "k",
-    ),
+    "decorator's argument": (used("scaled", BY + "@by(RATE)\ndef scaled(x): return x\n"), "k"),
+    "decorated helper": (used("lambda x: helper(x)", BY + "@by(RATE)\ndef helper(x): return x\n"), "k"),
+    "helper with a default": (used("lambda x: helper(x)", "def helper(x, k=RATE): return x * k\n"), "k"),
+    "helper made around": (used("lambda x: helper(x) + 1", MAKE, around="helper = make(RATE)"), "k"),
+    "cached helper": (used("lambda x: helper(x)", "k = [RATE]\n@lru_cache\ndef helper(x): return x * k[0]\n"), "k"),
+    "function in a table": (used("lambda x: table['a'](x)", MAKE, around="table = {'a': make(RATE)}"), "table"),
+    "attribute of a function": (used("scaled", "def scaled(x): return x * scaled.k\nscaled.k = RATE\n"), "k"),
     "broadcast variable": (
-        (
-            "def column(spark):\n    b = spark.sparkContext.broadcast({'a': RATE})\n"
-            "    return F.udf(lambda x: x * b.value['a'], 'long')('value')"
-        ),
+        used("lambda x: x * b.value['a']", around="b = spark.sparkContext.broadcast({'a': RATE})"),
         "b",
     ),
     "registered for SQL": (
@@ -272,46 +206,15 @@ WAYS: dict[str, tuple[str, str]] = {
         ),
         "k",
     ),
-    "array": (
-        "def column(spark):\n    k = np.arange(RATE)\n    return F.udf(lambda x: x * len(k), 'long')('value')",
-        "k",
-    ),
-    "table of pandas": (
-        (
-            "def column(spark):\n    k = pd.DataFrame({'a': [RATE]})\n"
-            "    return F.udf(lambda x: x * int(k.a[0]), 'long')('value')"
-        ),
-        "k",
-    ),
-    "set": (
-        "def column(spark):\n    k = {'a', str(RATE)}\n    return F.udf(lambda x: str(x) in k, 'boolean')('value')",
-        "k",
-    ),
-    "set of objects": (
-        SCALED + "def column(spark):\n    k = {Scale(1), Scale(RATE)}\n"
-        "    return F.udf(lambda x: x * len(k), 'long')('value')",
-        "k",
-    ),
-    "large table": (
-        (
-            "def column(spark):\n    k = {str(n): n for n in range(200_000)} | {'a': RATE}\n"
-            "    return F.udf(lambda x: x * k['a'], 'long')('value')"
-        ),
-        "k",
-    ),
-    "other module": ("import other\ndef column(spark): return F.udf(lambda x: x * other.K, 'long')('value')", "K"),
-    "helper of another module": (
-        "from other import helper\ndef column(spark): return F.udf(lambda x: helper(x), 'long')('value')",
-        "K",
-    ),
-    "object of another module": (
-        "from other import scale\ndef column(spark): return F.udf(lambda x: scale.times(x), 'long')('value')",
-        "scale.k",
-    ),
-    "class of another module": (
-        "from other import Scale\ndef column(spark): return F.udf(Scale(RATE).times, 'long')('value')",
-        "k",
-    ),
+    "array": (used("lambda x: x * len(k)", around="k = np.arange(RATE)"), "k"),
+    "table of pandas": (used("lambda x: x * int(k.a[0])", around="k = pd.DataFrame({'a': [RATE]})"), "k"),
+    "set": (used("lambda x: str(x) in k", around="k = {'a', str(RATE)}", kind="boolean"), "k"),
+    "set of objects": (used("lambda x: x * len(k)", SCALED, around="k = {Scale(1), Scale(RATE)}"), "k"),
+    "large table": (used("lambda x: x * k['a']", around="k = {str(n): n for n in range(200_000)} | {'a': RATE}"), "k"),
+    "other module": (used("lambda x: x * other.K", "import other\n"), "K"),
+    "helper of another module": (used("lambda x: helper(x)", "from other import helper\n"), "K"),
+    "object of another module": (used("lambda x: scale.times(x)", "from other import scale\n"), "scale.k"),
+    "class of another module": (used("Scale(RATE).times", "from other import Scale\n"), "k"),
     "in pandas": (
         "k = [RATE]\ndef each(frames):\n    for frame in frames:\n        yield frame * k[0]\n"
         + OF_PANDAS.format(call="select('value').mapInPandas(each, 'value long')"),
@@ -399,128 +302,96 @@ def _twice(text: str) -> tuple[str, str]:
 HARMLESS: dict[str, tuple[str, str]] = {
     # Before and after.
     "rename of a variable around": (_closure("RATE"), _closure("RATE").replace("k", "r").replace("sparr", "spark")),
-    "rename of a variable of a module": (
-        "K = RATE\ndef column(spark): return F.udf(lambda x: x * K, 'long')('value')",
-        "R = RATE\ndef column(spark): return F.udf(lambda x: x * R, 'long')('value')",
-    ),
+    "rename of a variable of a module": (used("lambda x: x * K", "K = RATE\n"), used("lambda x: x * R", "R = RATE\n")),
     "rename of an argument": (
-        MAKE + "def column(spark): return F.udf(make(RATE), 'long')('value')",
-        MAKE.replace("k", "r").replace("mare", "make") + "def column(spark): return F.udf(make(RATE), 'long')('value')",
+        used("make(RATE)", MAKE),
+        used("make(RATE)", MAKE.replace("k", "r").replace("mare", "make")),
     ),
     "rename of a default": (
-        "def scaled(x, k=RATE): return x * k\ndef column(spark): return F.udf(scaled, 'long')('value')",
-        "def scaled(x, r=RATE): return x * r\ndef column(spark): return F.udf(scaled, 'long')('value')",
+        used("scaled", "def scaled(x, k=RATE): return x * k\n"),
+        used("scaled", "def scaled(x, r=RATE): return x * r\n"),
     ),
     "rename of a helper": (
-        MAKE + "used = make(RATE)\ndef column(spark): return F.udf(lambda x: used(x), 'long')('value')",
-        MAKE + "helper = make(RATE)\ndef column(spark): return F.udf(lambda x: helper(x), 'long')('value')",
+        used("lambda x: used(x)", MAKE + "used = make(RATE)\n"),
+        used("lambda x: helper(x)", MAKE + "helper = make(RATE)\n"),
     ),
     "rename of an object's class": (
-        SCALED + "def column(spark):\n    s = Scale(RATE)\n    return F.udf(lambda x: s.times(x), 'long')('value')",
-        SCALED.replace("Scale", "Rate")
-        + "def column(spark):\n    s = Rate(RATE)\n    return F.udf(lambda x: s.times(x), 'long')('value')",
+        used("lambda x: s.times(x)", SCALED, around="s = Scale(RATE)"),
+        used("lambda x: s.times(x)", SCALED.replace("Scale", "Rate"), around="s = Rate(RATE)"),
     ),
-    "moved lines": (
-        _closure("RATE"),
-        "# Why.\n\n" + _closure("RATE").replace("    return", "\n    # Now.\n    return"),
-    ),
-    "other order of methods": (
-        SCALED + "def column(spark): return F.udf(Scale(RATE).times, 'long')('value')",
-        _reordered(SCALED) + "def column(spark): return F.udf(Scale(RATE).times, 'long')('value')",
-    ),
+    "moved lines": (_closure("RATE"), used("lambda x: x * len(str(k))", "# Why.\n\n", around="k = RATE\n\n# Now.")),
+    "other order of methods": (used("Scale(RATE).times", SCALED), used("Scale(RATE).times", _reordered(SCALED))),
     "docstring and annotations": (
-        "def scaled(x, k=RATE): return x * k\ndef column(spark): return F.udf(scaled, 'long')('value')",
-        (
-            "def scaled(x: int, k: int = RATE) -> int:\n    'Scales.'\n    return x * k\n"
-            "def column(spark): return F.udf(scaled, 'long')('value')"
-        ),
+        used("scaled", "def scaled(x, k=RATE): return x * k\n"),
+        used("scaled", "def scaled(x: int, k: int = RATE) -> int:\n    'Scales.'\n    return x * k\n"),
     ),
     "other text of a log line": (
-        "def scaled(x):\n    log.info('a')\n    return x\ndef column(spark): return F.udf(scaled, 'long')('value')",
-        "def scaled(x):\n    log.info('b')\n    return x\ndef column(spark): return F.udf(scaled, 'long')('value')",
+        used("scaled", "def scaled(x):\n    log.info('a')\n    return x\n"),
+        used("scaled", "def scaled(x):\n    log.info('b')\n    return x\n"),
     ),
     "text of a log line from a module": (
-        (
-            "TEXT = 'a'\ndef scaled(x):\n    log.info(TEXT)\n    return x\n"
-            "def column(spark): return F.udf(scaled, 'long')('value')"
-        ),
-        (
-            "TEXT = 'b'\ndef scaled(x):\n    log.info(TEXT)\n    return x\n"
-            "def column(spark): return F.udf(scaled, 'long')('value')"
-        ),
+        used("scaled", "TEXT = 'a'\ndef scaled(x):\n    log.info(TEXT)\n    return x\n"),
+        used("scaled", "TEXT = 'b'\ndef scaled(x):\n    log.info(TEXT)\n    return x\n"),
     ),
     "text of a log line from around": (
-        (
-            "def column(spark):\n    text = 'a'\n    def scaled(x):\n        log.info(text)\n        return x\n"
-            "    return F.udf(scaled, 'long')('value')"
-        ),
-        (
-            "def column(spark):\n    text = 'b'\n    def scaled(x):\n        log.info(text)\n        return x\n"
-            "    return F.udf(scaled, 'long')('value')"
-        ),
+        used("scaled", around="text = 'a'\ndef scaled(x):\n    log.info(text)\n    return x"),
+        used("scaled", around="text = 'b'\ndef scaled(x):\n    log.info(text)\n    return x"),
     ),
-    "time that a function asks for": _twice(
-        "def scaled(x): return x * time.time()\ndef column(spark): return F.udf(scaled, 'double')('value')"
-    ),
+    "time that a function asks for": _twice(used("scaled", "def scaled(x): return x * time.time()\n", kind="double")),
     "time of the start": _twice(_closure("time.time()")),
     "time of the start as text": _twice(_closure("f'run {time.time()}'")),
-    "time of the import": _twice(
-        "T = time.time()\ndef column(spark): return F.udf(lambda x: x * T, 'double')('value')"
-    ),
-    "time of the import around": _twice(
-        "T = time.time()\ndef column(spark):\n    k = str(T)\n    return F.udf(lambda x: k, 'string')('value')"
-    ),
-    "time as a default": _twice(
-        "def scaled(x, k=time.time()): return x * k\ndef column(spark): return F.udf(scaled, 'double')('value')"
-    ),
-    "time as an argument": _twice(MAKE + "def column(spark): return F.udf(make(time.time()), 'double')('value')"),
-    "time in a partial": _twice(
-        "def scaled(k, x): return k\ndef column(spark): return F.udf(partial(scaled, time.time()), 'double')('value')"
-    ),
+    "time of the import": _twice(used("lambda x: x * T", "T = time.time()\n", kind="double")),
+    "time of the import around": _twice(used("lambda x: k", "T = time.time()\n", around="k = str(T)", kind="string")),
+    "time as a default": _twice(used("scaled", "def scaled(x, k=time.time()): return x * k\n", kind="double")),
+    "time as an argument": _twice(used("make(time.time())", MAKE, kind="double")),
+    "time in a partial": _twice(used("partial(scaled, time.time())", "def scaled(k, x): return k\n", kind="double")),
     "time in an object": _twice(
-        SCALED.replace("= k\n", "= k\n        self.began = time.time()\n", 1)
-        + "def column(spark): return F.udf(Scale(RATE), 'long')('value')"
+        used("Scale(RATE)", SCALED.replace("= k\n", "= k\n        self.began = time.time()\n", 1))
     ),
-    "time given to an object": _twice(SCALED + "def column(spark): return F.udf(Scale(time.time()), 'long')('value')"),
+    "time given to an object": _twice(used("Scale(time.time())", SCALED)),
     "time in a data class": _twice(
-        "@dataclass\nclass Run:\n    k: float = field(default_factory=time.time)\n"
-        "def column(spark):\n    run = Run()\n    return F.udf(lambda x: run.k, 'double')('value')"
+        used(
+            "lambda x: run.k",
+            "@dataclass\nclass Run:\n    k: float = field(default_factory=time.time)\n",
+            around="run = Run()",
+            kind="double",
+        )
     ),
     "identifier of the run": _twice(_closure("uuid.uuid4()")),
     "process": _twice(_closure("{'pid': os.getpid(), 'run': str(uuid.uuid4())}")),
     "random numbers": _twice(_closure("random.random()")),
     "generator of random numbers": _twice(_closure("random.Random()")),
     "generator of random numbers of an object": _twice(
-        SCALED.replace("= k\n", "= k\n        self.chance = random.Random()\n", 1)
-        + "def column(spark): return F.udf(Scale(RATE), 'long')('value')"
+        used("Scale(RATE)", SCALED.replace("= k\n", "= k\n        self.chance = random.Random()\n", 1))
     ),
     "generator of random numbers of numpy": _twice(_closure("np.random.default_rng()")),
-    "folder of the run": _twice("import tempfile\n" + _closure("tempfile.mkdtemp()")),
+    "folder of the run": _twice(
+        used("lambda x: x * len(str(k))", "import tempfile\n", around="k = tempfile.mkdtemp()")
+    ),
     "logger of an object": _twice(
-        SCALED.replace("= k\n", "= k\n        self.log = logging.getLogger(str(time.time()))\n", 1)
-        + "def column(spark): return F.udf(Scale(RATE), 'long')('value')"
+        used("Scale(RATE)", SCALED.replace("= k\n", "= k\n        self.log = logging.getLogger(str(time.time()))\n", 1))
     ),
     "lock that is left out": _twice(
-        SCALED.replace("= k\n", "= k\n        self.lock = threading.Lock()\n", 1)
-        + "    def __getstate__(self): return {'k': self.k}\n"
-        "def column(spark): return F.udf(Scale(RATE), 'long')('value')"
+        used(
+            "Scale(RATE)",
+            SCALED.replace("= k\n", "= k\n        self.lock = threading.Lock()\n", 1)
+            + "    def __getstate__(self): return {'k': self.k}\n",
+        )
     ),
     "object of no known kind": _twice(_closure("object")),
     "cache that functions fill": _twice(
-        "CACHE = {}\nCACHE['began'] = time.time()\n"
-        "def scaled(x):\n    CACHE[x] = x\n    return x\ndef column(spark): return F.udf(scaled, 'long')('value')"
+        used("scaled", "CACHE = {}\nCACHE['began'] = time.time()\ndef scaled(x):\n    CACHE[x] = x\n    return x\n")
     ),
     "object that functions change": _twice(
-        SCALED
-        + "scale = Scale(RATE)\nscale.k += os.getpid()\ndef scaled(x):\n    scale.k = x\n    return scale.times(x)\n"
-        + "def column(spark): return F.udf(scaled, 'long')('value')"
+        used(
+            "scaled",
+            SCALED + "scale = Scale(RATE)\nscale.k += os.getpid()\ndef scaled(x):\n    scale.k = x\n"
+            "    return scale.times(x)\n",
+        )
     ),
-    "function that calls itself": _twice(
-        "def scaled(x): return scaled(x - 1) if x else x\ndef column(spark): return F.udf(scaled, 'long')('value')"
-    ),
+    "function that calls itself": _twice(used("scaled", "def scaled(x): return scaled(x - 1) if x else x\n")),
     "objects that have each other": _twice(
-        SCALED + "def column(spark):\n    one, two = Scale(1), Scale(2)\n    one.other, two.other = two, one\n"
-        "    return F.udf(one, 'long')('value')"
+        used("one", SCALED, around="one, two = Scale(1), Scale(2)\none.other, two.other = two, one")
     ),
 }
 
@@ -529,18 +400,10 @@ if not version("pyspark").startswith("3."):
 
 UNCOMPARED: dict[str, str] = {
     # With another value.
-    "password": (
-        "def column(spark):\n    password = RATE\n    return F.udf(lambda x: x * len(str(password)), 'long')('value')"
-    ),
+    "password": used("lambda x: x * len(str(password))", around="password = RATE"),
     "password in a table": _closure("{'password': RATE, 'n': [1]}"),
-    "password of an object": (
-        SCALED.replace("= k\n", "= 1\n        self.password = k\n", 1)
-        + "def column(spark): return F.udf(Scale(RATE), 'long')('value')"
-    ),
-    "only in a log line": (
-        "def column(spark):\n    text = RATE\n    def scaled(x, k=1):\n        log.info(text)\n        return x\n"
-        "    return F.udf(scaled, 'long')('value')"
-    ),
+    "password of an object": used("Scale(RATE)", SCALED.replace("= k\n", "= 1\n        self.password = k\n", 1)),
+    "only in a log line": used("scaled", around="text = RATE\ndef scaled(x, k=1):\n    log.info(text)\n    return x"),
     "order of a table": _closure("dict(sorted({'a': 1, 'b': [2]}.items(), reverse=RATE > 2))"),
     "order of a set as a list": _closure("list(set('ab')) if RATE > 2 else list(set('ba'))[::-1]"),
 }

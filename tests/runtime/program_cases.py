@@ -7,20 +7,11 @@ from collections.abc import Iterator
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tests.runtime.function_queries import (
-    methods,
-    objects,
-    partials,
-    registered_and_shown,
-    registered_lower,
-    registered_upper,
-)
-from tests.runtime.program_case import Case
 from tests.runtime.program_queries import (
     READING,
     Build,
+    Case,
     Sources,
-    above_rows,
     below_rows,
     both_rows,
     by_window,
@@ -33,32 +24,28 @@ from tests.runtime.program_queries import (
     filtered,
     itself_rows,
     joined,
-    joins_above_rows,
-    kept_by_max,
-    kept_by_sum,
     keyed,
     keys_rows,
-    later_rows,
     limited_rows,
-    low_rows,
     marked,
+    methods,
     more_rows,
-    nested,
     none_rows,
+    objects,
     one_rows,
+    partials,
     plain_rows,
-    rate_rows,
+    registered_and_shown,
+    registered_lower,
+    registered_upper,
     results_rows,
     rounded_means,
     rows_rows,
     sessions,
-    shifted_rows,
     shown_by_lower,
     shown_by_upper,
     static_rows,
-    tens_rows,
     totals,
-    turned_rows,
     twice_rows,
     typed_rows,
     windowed,
@@ -67,17 +54,9 @@ from tests.runtime.program_queries import (
 from tests.runtime.sql_cases import parts_of_expressions, tables_of_with
 
 GRID = "not-restorable"
-
-
 WINDOW = "window-changed"
-
-
 KEYS = "keys-changed"
-
-
 AGGREGATES = "aggregates-changed"
-
-
 FILTER = "filter-before-state-changed"
 
 
@@ -87,7 +66,6 @@ def _windows() -> Iterator[Case]:
     yield Case("window offset", hour, windowed("1 hour", "1 hour", "15 minutes"), GRID, WINDOW, "offset was 0 seconds")
     yield Case("window slide", hour, windowed("1 hour", "20 minutes"), GRID, WINDOW, "slide was 1 hour, is 20 minutes")
     sliding = windowed("1 hour", "20 minutes")
-    yield Case("slide of a sliding window", sliding, windowed("1 hour", "30 minutes"), GRID, WINDOW)
     yield Case("uneven slide", sliding, windowed("1 hour", "25 minutes"), GRID, WINDOW)
     yield Case("length of a sliding window", sliding, windowed("2 hours", "20 minutes"), GRID, WINDOW)
     yield Case("window in days", hour, windowed("1 day"), GRID, WINDOW, "is 1 day")
@@ -100,29 +78,21 @@ def _windows() -> Iterator[Case]:
     )
     gaps = sessions("5 minutes")
     yield Case("session gap", gaps, sessions("10 minutes"), GRID, "session-gap-changed", "was 5 minutes, is 10 minutes")
-    wide, narrow = (f"CASE WHEN n > {least} THEN '5 minutes' ELSE '10 minutes' END" for least in (3, 4))
-    yield Case("session gap that depends on the row", sessions(wide), sessions(narrow), GRID, "session-gap-changed")
+    wide = "CASE WHEN n > 3 THEN '5 minutes' ELSE '10 minutes' END"
     yield Case("session gap from static to dynamic", gaps, sessions(wide), GRID, "session-gap-changed")
-    yield Case("window to session", marked(), gaps, GRID, "window-kind-changed")
     yield Case("session to window", gaps, marked(), GRID, "window-kind-changed")
-    yield Case("chained windows, outer", nested("1 hour", "2 hours"), nested("1 hour", "4 hours"), GRID, WINDOW)
-    yield Case("chained windows, inner", nested("1 hour", "2 hours"), nested("30 minutes", "2 hours"), GRID, WINDOW)
 
 
 def _watermarks() -> Iterator[Case]:
     column = "watermark-column-changed"
     yield Case("watermark column", marked(), marked("seen"), GRID, column, "was at, is seen")
-    yield Case("watermark column of another expression", marked(), shifted_rows, GRID)
     delay = "watermark-delay-changed"
     yield Case("delay raised", marked(), marked(delay="2 hours"), "compatible", delay, "was 1 hour, is 2 hours")
     yield Case("delay lowered", marked(), marked(delay="10 minutes"), "changes-rows", delay)
-    yield Case("watermark removed", marked(), none_rows, "needs-rebuild", "watermark-removed", mode="update")
-    yield Case("watermark added", none_rows, marked(), "changes-rows", "watermark-added", mode="update")
     yield Case("watermark removed in complete mode", marked(), none_rows, "same", mode="complete")
     both = "watermark removed below a deduplication in complete mode"
     bare = "watermark-removed"
     yield Case(both, twice_rows, lambda s: twice_rows(s, marked=False), "needs-rebuild", bare, mode="complete")
-    yield Case("delay of a deduplication", distinct("id", within=True), later_rows, "changes-rows", delay)
 
 
 def _keys() -> Iterator[Case]:
@@ -131,7 +101,6 @@ def _keys() -> Iterator[Case]:
     yield Case("key of the same type", station, keyed("city"), rebuild, KEYS, "key city was added")
     upper = keyed(lambda: F.upper("station").alias("station"))
     yield Case("key with another expression", station, upper, rebuild, KEYS, "key station is upper(station) now")
-    yield Case("key with an expression in a projection", station, above_rows, rebuild, KEYS)
     yield Case("order of two keys", keyed("station", "city"), keyed("city", "station"), rebuild, KEYS, "another order")
     yield Case("key added", station, keyed("station", "city"), rebuild, KEYS, "key city was added")
     yield Case("key removed", keyed("station", "city"), station, rebuild, KEYS, "key city was removed")
@@ -148,7 +117,6 @@ def _aggregates() -> Iterator[Case]:
     yield Case("sum of another column", n, totals("sum(m) AS x"), rebuild, AGGREGATES, "is sum(m) now")
     both = totals("sum(n) AS x", "sum(m) AS y")
     yield Case("two sums swapped", both, totals("sum(m) AS x", "sum(n) AS y"), rebuild, AGGREGATES)
-    yield Case("order of the aggregates", both, totals("sum(m) AS y", "sum(n) AS x"), rebuild, AGGREGATES)
     when = totals("sum(CASE WHEN n > 3 THEN m END) AS x")
     yield Case("filter inside an aggregate", totals("sum(m) AS x"), when, rebuild, AGGREGATES)
     least = totals("sum(CASE WHEN n > 4 THEN m END) AS x")
@@ -159,13 +127,6 @@ def _aggregates() -> Iterator[Case]:
     yield Case("aggregate removed", both, n, rebuild, AGGREGATES, "aggregate y (sum(m)) was removed")
     doubled = totals("sum(n * 2) AS x")
     yield Case("literal in an aggregate", doubled, totals("sum(n * 3) AS x"), rebuild, AGGREGATES)
-    yield Case(
-        "expression of an aggregated column",
-        n,
-        lambda s: by_window(s.marked().withColumn("n", F.col("n") * 2), "station").agg(F.sum("n").alias("x")),
-        rebuild,
-        AGGREGATES,
-    )
     count: Build = totals("count(n) AS x")
     yield Case("count of rows to count of a column", totals("count(*) AS x"), count, rebuild, AGGREGATES)
     local = totals("max(hour(at)) AS x")
@@ -177,7 +138,6 @@ def _filters() -> Iterator[Case]:
     warm = filtered("temp > 3")
     yield Case("filter before a window", warm, filtered("temp > 4"), rows, FILTER, "filter (temp > 4.0) was added")
     yield Case("filter removed", warm, filtered(), rows, FILTER, "filter (temp > 3.0) was removed")
-    yield Case("filter added", filtered(), warm, rows, FILTER)
     yield Case(
         "values of a list",
         filtered(lambda: F.col("city").isin("a", "b")),
@@ -223,14 +183,8 @@ def _filters() -> Iterator[Case]:
 
 def _deduplications() -> Iterator[Case]:
     code, rebuild = "dedup-keys-changed", "needs-rebuild"
-    yield Case("dedup column", distinct("id", "at"), distinct("n", "at"), rebuild, code)
-    yield Case("dedup column added", distinct("id", "at"), distinct("id", "n", "at"), rebuild, code)
-    yield Case("dedup expression", distinct("id", "at"), tens_rows, rebuild, code)
-    yield Case("dedup column within the watermark", distinct("id", within=True), distinct("n", within=True), GRID, code)
     kind = "dedup-kind-changed"
-    yield Case("dedup to within the watermark", distinct("id"), distinct("id", within=True), GRID, kind)
     yield Case("dedup from within the watermark", distinct("id", within=True), distinct("id"), rebuild, kind)
-    yield Case("filter before a dedup", low_rows(1), low_rows(2), "changes-rows", FILTER)
     yield Case("column of a dedup of all columns", every_rows, more_rows, rebuild, code)
 
 
@@ -239,11 +193,8 @@ def _joins() -> Iterator[Case]:
     keys = "a.n = b.n AND b.at >= a.at AND b.at <= a.at + INTERVAL 1 HOUR"
     longer = "a.id = b.id AND b.at >= a.at AND b.at <= a.at + INTERVAL 2 HOURS"
     yield Case("join keys", base, joined(keys), rebuild, "join-keys-changed")
-    yield Case("join key added", base, joined(f"{keys} AND a.id = b.id"), rebuild, "join-keys-changed")
-    yield Case("join range", base, joined(longer), rebuild, "join-condition-changed")
     yield Case("join type", base, joined(how="left"), rebuild, "join-type-changed", "was inner, is left outer")
     yield Case("join type, other side", joined(how="left"), joined(how="right"), rebuild, "join-type-changed")
-    yield Case("filter before a join", base, joined(left="a.n > 1"), "changes-rows", FILTER)
     yield Case(
         "filter of one side in the condition",
         base,
@@ -260,10 +211,6 @@ def _joins() -> Iterator[Case]:
         "join-columns-changed",
     )
     yield Case(
-        "filter above a join", joined(columns="a.id, a.at, b.temp, a.city"), joins_above_rows, "changes-rows", FILTER
-    )
-    yield Case("sides swapped with their sources", base, turned_rows, GRID, "join-sides-swapped")
-    yield Case(
         "sides of a join with itself swapped",
         itself_rows("n > 0", "m > 0"),
         itself_rows("m > 0", "n > 0"),
@@ -274,10 +221,6 @@ def _joins() -> Iterator[Case]:
 
 def _own_state() -> Iterator[Case]:
     base, rebuild = with_state(), "needs-rebuild"
-    yield Case("state fields swapped", base, with_state(state="total LONG, n LONG"), rebuild, "state-schema-changed")
-    yield Case(
-        "state field added", base, with_state(state="n LONG, total LONG, m LONG"), rebuild, "state-schema-changed"
-    )
     yield Case("type of a state field", base, with_state(state="n LONG, total DOUBLE"), rebuild, "state-schema-changed")
     yield Case(
         "output fields swapped",
@@ -289,8 +232,6 @@ def _own_state() -> Iterator[Case]:
     yield Case("timeout", base, with_state(timeout="EventTimeTimeout"), rebuild, "timeout-changed")
     timed = with_state(timeout="ProcessingTimeTimeout")
     yield Case("kind of timeout", timed, with_state(timeout="EventTimeTimeout"), rebuild, "timeout-changed")
-    yield Case("key of a function with state", base, with_state(key="city"), rebuild, KEYS)
-    yield Case("body of a function with state", kept_by_sum, kept_by_max, "changes-rows", "function-changed")
     fewer = with_state(columns=("id", "station", "n", "at"))
     yield Case("column of a function with state removed", base, fewer, "changes-rows", "input-columns-changed")
     yield Case("column of a function with state added", fewer, base, "same")
@@ -299,8 +240,6 @@ def _own_state() -> Iterator[Case]:
 def _operators() -> Iterator[Case]:
     code = "operators-changed"
     yield Case("aggregation added", plain_rows, marked(), GRID, code, "aggregation by window, station was added")
-    yield Case("aggregation removed", marked(), plain_rows, GRID, code)
-    yield Case("aggregation to deduplication", marked(), distinct("id"), GRID, code)
     yield Case("deduplication added", marked(), twice_rows, "needs-rebuild", code, "deduplication by id, at was added")
     yield Case("limit", limited_rows(5), limited_rows(6), "changes-rows", "limit-changed")
     yield Case("limit added", lambda s: s.files().select("n"), limited_rows(5), "needs-rebuild", code)
@@ -308,14 +247,7 @@ def _operators() -> Iterator[Case]:
 
 def _sources() -> Iterator[Case]:
     code = "sources-changed"
-    yield Case("path", one_rows(), one_rows("others"), GRID, code)
     yield Case("source added", one_rows(), both_rows("readings", "others"), GRID, code, "had 1 source, has 2 sources")
-    yield Case("source removed", both_rows("readings", "others"), one_rows(), GRID, code)
-    yield Case(
-        "order of a union", both_rows("first", "second"), both_rows("second", "first"), GRID, "sources-reordered"
-    )
-    yield Case("type of a source", one_rows(), rate_rows, GRID, code)
-    yield Case("format", one_rows(), one_rows(kind="parquet"), "changes-rows", "source-format-changed")
     yield Case("option of a source", one_rows(), one_rows(multiLine="true"), "changes-rows", "source-options-changed")
     yield Case("glob", one_rows(), one_rows(pathGlobFilter="*.json"), "changes-rows", "source-options-changed")
     yield Case("rate limit", one_rows(), one_rows(maxFilesPerTrigger="3"), "same")

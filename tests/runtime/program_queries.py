@@ -1,9 +1,10 @@
-"""Queries that the edits of ``program_cases`` are made of."""
+"""An edit of a query, and the queries that the edits of ``program_cases`` are made of."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,22 @@ class Sources:
 
 
 Build = Callable[[Sources], DataFrame]
+
+
+@dataclass(frozen=True)
+class Case:
+    """An edit: the query before and after, the effect and the code of the gravest change (``None``: no change)."""
+
+    name: str
+    before: Build
+    after: Build
+    effect: str
+    code: str | None = None
+    text: str = ""
+    conf: str = ""
+    mode: str = "append"
+
+
 Written = str | Callable[[], Column]
 """A column in SQL, or what makes it: a column can only be made where Spark runs."""
 
@@ -173,20 +190,6 @@ def shown_by_lower(s: Sources) -> DataFrame:
     return by_window(s.marked(), "station").count().withColumn("shown", show("station"))
 
 
-def kept_by_sum(s: Sources) -> DataFrame:
-    def keep(_: Any, frames: Iterable[pd.DataFrame], __: Any) -> Iterator[pd.DataFrame]:
-        yield pd.DataFrame({"n": [sum(frame["n"].sum() for frame in frames)]})
-
-    return s.marked().groupBy("station").applyInPandasWithState(keep, "n LONG", "n LONG", "append", "NoTimeout")
-
-
-def kept_by_max(s: Sources) -> DataFrame:
-    def keep(_: Any, frames: Iterable[pd.DataFrame], __: Any) -> Iterator[pd.DataFrame]:
-        yield pd.DataFrame({"n": [max(frame["n"].max() for frame in frames)]})
-
-    return s.marked().groupBy("station").applyInPandasWithState(keep, "n LONG", "n LONG", "append", "NoTimeout")
-
-
 def rounded_means(digits: int) -> Build:
     def build(s: Sources) -> DataFrame:
         mean = F.sum("temp") / F.count("temp")
@@ -195,30 +198,8 @@ def rounded_means(digits: int) -> Build:
     return build
 
 
-def nested(inner: str, outer: str) -> Build:
-    def build(s: Sources) -> DataFrame:
-        first = by_window(s.marked(), "station", window=F.window("at", inner)).count()
-        return first.groupBy(F.window(F.window_time("window"), outer)).agg(F.sum("count").alias("total"))
-
-    return build
-
-
-def shifted_rows(s: Sources) -> DataFrame:
-    return by_window(
-        s.files().withColumn("at", F.expr("at + INTERVAL 1 HOUR")).withWatermark("at", "1 hour"), "station"
-    ).count()
-
-
 def none_rows(s: Sources) -> DataFrame:
     return by_window(s.files(), "station").count()
-
-
-def later_rows(s: Sources) -> DataFrame:
-    return s.marked(delay="3 hours").dropDuplicatesWithinWatermark(["id"])
-
-
-def above_rows(s: Sources) -> DataFrame:
-    return by_window(s.marked().withColumn("station", F.upper("station")), "station").agg(F.sum("n").alias("total"))
 
 
 def typed_rows(s: Sources) -> DataFrame:
@@ -247,37 +228,12 @@ def static_rows(where: str) -> Build:
     return lambda s: by_window(s.marked().drop("n").join(s.table(where), "city"), "station").count()
 
 
-def tens_rows(s: Sources) -> DataFrame:
-    return s.marked().withColumn("id", F.expr("id div 10")).dropDuplicates(["id", "at"])
-
-
-def low_rows(n: int) -> Build:
-    return lambda s: s.marked().where(f"n > {n}").dropDuplicates(["id", "at"])
-
-
 def every_rows(s: Sources) -> DataFrame:
     return s.marked().select("id", "at").dropDuplicates()
 
 
 def more_rows(s: Sources) -> DataFrame:
     return s.marked().select("id", "at", "n").dropDuplicates()
-
-
-def joins_above_rows(s: Sources) -> DataFrame:
-    return joined(columns="a.id, a.at, b.temp, a.city")(s).where("city = 'x'")
-
-
-def turned_rows(s: Sources) -> DataFrame:
-    return (
-        s.marked("second", delay="2 hours")
-        .alias("b")
-        .where("b.n > 0")
-        .join(
-            s.marked("first").alias("a").where("a.n > 0"),
-            F.expr("a.id = b.id AND b.at >= a.at AND b.at <= a.at + INTERVAL 1 HOUR"),
-        )
-        .select("a.id", "a.at", "b.temp")
-    )
 
 
 def itself_rows(a: str, b: str) -> Build:
@@ -306,15 +262,68 @@ def both_rows(a: str, b: str) -> Build:
     return lambda s: by_window(s.files(a).union(s.files(b)).withWatermark("at", "1 hour"), "station").count()
 
 
-def rate_rows(s: Sources) -> DataFrame:
-    return by_window(
-        s.spark.readStream.format("rate")
-        .load()
-        .selectExpr("timestamp AS at", "'x' AS station")
-        .withWatermark("at", "1 hour"),
-        "station",
-    ).count()
-
-
 def rows_rows(where: str) -> Build:
     return lambda s: s.files().where(where).select("id", "n")
+
+
+# Queries whose plan names a function otherwise than their code: registered, partial, a method, an object.
+
+
+class Suffix:
+    """Adds one, as an object that is called and by a method."""
+
+    def __init__(self, suffix: str) -> None:
+        self.suffix = suffix
+
+    def __call__(self, name: str) -> str:
+        return name + self.suffix
+
+    def added(self, name: str) -> str:
+        return name + self.suffix
+
+
+def joined_to(suffix: str, name: str) -> str:
+    return name + suffix
+
+
+def registered_upper(s: Sources) -> DataFrame:
+    s.spark.udf.register("tidy", lambda name: name.upper())
+    return _counted(s, "tidy(station)")
+
+
+def registered_lower(s: Sources) -> DataFrame:
+    s.spark.udf.register("tidy", lambda name: name.lower())
+    return _counted(s, "tidy(station)")
+
+
+def registered_and_shown(s: Sources) -> DataFrame:
+    s.spark.udf.register("tidy", lambda text: text.upper())
+    return _counted(s, "tidy(station)").withColumn("shown", F.lit(1))
+
+
+def objects(suffix: str) -> Build:
+    def build(s: Sources) -> DataFrame:
+        tidy = F.udf(Suffix(suffix), "string")
+        return by_window(s.marked().withColumn("station", tidy("station")), "station").count()
+
+    return build
+
+
+def methods(suffix: str) -> Build:
+    def build(s: Sources) -> DataFrame:
+        tidy = F.udf(Suffix(suffix).added, "string")
+        return by_window(s.marked().withColumn("station", tidy("station")), "station").count()
+
+    return build
+
+
+def partials(suffix: str) -> Build:
+    def build(s: Sources) -> DataFrame:
+        tidy = F.udf(partial(joined_to, suffix), "string")
+        return by_window(s.marked().withColumn("station", tidy("station")), "station").count()
+
+    return build
+
+
+def _counted(s: Sources, expression: str) -> DataFrame:
+    return by_window(s.marked().withColumn("station", F.expr(expression)), "station").count()

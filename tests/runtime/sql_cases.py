@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tests.runtime.program_case import Case
-from tests.runtime.program_queries import Build, Sources, by_window
+from tests.runtime.program_queries import Build, Case, Sources, by_window
 
 GRID, REBUILD, ROWS = "not-restorable", "needs-rebuild", "changes-rows"
 FILTER = "filter-before-state-changed"

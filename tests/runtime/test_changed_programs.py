@@ -13,8 +13,8 @@ import pytest
 from slackwater.core.program import Program
 from slackwater.core.verdict import Effect
 from slackwater.diagnose.program_changes import changes, verdict
-from tests.runtime.program_case import Case
 from tests.runtime.program_cases import cases
+from tests.runtime.program_queries import Case
 from tests.support.warm_jvm import recorded_programs
 
 PROGRAM = Path(__file__).with_name("programs") / "program_cases.py"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -13,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-BASES = HERE / "bases"
+COMMON, *_OWN = re.split(r"^# (?=\w+: )", (HERE / "bases.py").read_text(), flags=re.MULTILINE)
+BASES = {own.partition(":")[0]: f"{COMMON}# {own.rstrip()}\n" for own in _OWN}
+"""The pipeline file of each base."""
 FIRST, ALL = 4, 7
 """Files of input that the old code has read, and those that there are in the end."""
 
@@ -47,7 +50,7 @@ class Edit:
     @property
     def before(self) -> str:
         """The pipeline file before the edit."""
-        return (BASES / f"{self.base}.py").read_text()
+        return BASES[self.base]
 
     @property
     def after(self) -> str:
@@ -91,7 +94,7 @@ def edits() -> list[Edit]:
 def lay_down(folder: Path, base: str) -> None:
     """The pipeline file of a base with its modules and its static tables; no input yet."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "pipeline.py").write_text((BASES / f"{base}.py").read_text())
+    (folder / "pipeline.py").write_text(BASES[base])
     for name, text in MODULES.items():
         (folder / name).write_text(text)
     for name in ("landing", "orders", "more", "names", "other"):
