@@ -22,7 +22,7 @@ LONGEST_FIRST = (
     "conformance/test_state.py",
     "conformance/test_servers.py",
     "cluster/test_standalone.py",
-    "restart/test_s3.py",
+    "restart/test_stores.py",
     "restart/test_delta.py",
     "restart/test_goals_on_state.py",
     "sinks/test_iceberg_on_spark.py",

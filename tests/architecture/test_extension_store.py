@@ -1,6 +1,6 @@
 """A kind of store that one file has, registered by one line: a home and a checkpoint on it work like any other.
 
-The store is that of ``tests/support/shelf_kind.py``; Spark runs on it in ``tests/restart/test_made_up_store.py``.
+The store is that of ``tests/support/shelf_kind.py``; Spark runs on it in ``tests/restart/test_stores.py``.
 """
 
 from __future__ import annotations
