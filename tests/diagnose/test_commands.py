@@ -1,4 +1,7 @@
-"""The command that a check names next can be typed; on a home it is typed, and does what it says without Spark."""
+"""The command that a check or a finding of the number line names next: on a home it is typed, and does what it says.
+
+That each of the number line can be parsed is in ``tests/diagnose/test_number_line.py``.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,23 @@ from slackwater.cli.main import make_parser
 from slackwater.core.facts import Facts
 from slackwater.core.records import WATCHED, StreamRecord
 from slackwater.diagnose.doctor import checks, diagnose
+from slackwater.diagnose.number_line import RULES
 from tests.diagnose.cases import Case, all_cases
-from tests.refusals.of_streams import CHECKPOINT, commits_lost, edited_offsets, with_silent_sink
+from tests.refusals.of_streams import (
+    CHECKPOINT,
+    another_range,
+    as_it_is,
+    commits_lost,
+    damaged_output,
+    edited_offsets,
+    foreign_manifest,
+    left_halfway,
+    no_checkpoint,
+    no_output,
+    older_checkpoint,
+    torn_offsets,
+    with_silent_sink,
+)
 from tests.refusals.scene import Scene
 from tests.refusals.situations import edit
 from tests.support.homes import STATELESS, HomeSpec
@@ -163,9 +181,46 @@ IN_A_HOME: tuple[tuple[str, Callable[[Scene], object], HomeSpec], ...] = (
 )
 
 
+REFUSED = 5
+IS_REFUSED = {foreign_manifest}
+"""The files of another program's manifest are not known: they are not moved."""
+ELSEWHERE = {
+    "sink-marker-lost": "a sink in a database: tests/cli/test_lost_marker.py",
+    "written-in-part": "several outputs: tests/sinks/test_all_of_killed.py",
+    "watermark-misses-batch": "a watched query, whose home a run has not made: it is parsed only",
+}
+RULES_IN_A_HOME: tuple[tuple[str, Callable[[Scene], object], HomeSpec], ...] = (
+    ("checkpoint-behind", older_checkpoint, HomeSpec()),
+    ("checkpoint-damaged", torn_offsets, HomeSpec(6, 5, 5, 5)),
+    ("checkpoint-lost", no_checkpoint, HomeSpec()),
+    ("clean", as_it_is, HomeSpec()),
+    ("commit-missing", as_it_is, HomeSpec(6, 5, 5, 6)),
+    ("failed", as_it_is, HomeSpec(run="failed")),
+    ("failed-permanently", lambda scene: _failed(scene, "state-schema"), HomeSpec(run="failed")),
+    ("new", as_it_is, HomeSpec(-1, -1, None, -1)),
+    ("operation-unfinished", left_halfway, HomeSpec()),
+    ("output-damaged", damaged_output, HomeSpec()),
+    ("output-damaged", foreign_manifest, HomeSpec()),
+    ("range-changed", another_range, HomeSpec(6, 5, 5, 6)),
+    ("sink-ahead", as_it_is, HomeSpec(3, 3, 3, 5)),
+    ("sink-behind", as_it_is, HomeSpec(written=3)),
+    ("sink-behind", no_output, HomeSpec()),
+    ("sink-silent", with_silent_sink, HomeSpec()),
+    ("state-lost", as_it_is, HomeSpec(state=3)),
+)
+
+
+def _failed(scene: Scene, code: str) -> None:
+    scene.sql("UPDATE runs SET failure = 'permanent', failure_code = ?", values=(code,))
+
+
 @pytest.mark.parametrize(
-    ("code", "change", "spec"),
-    [pytest.param(*one, id=f"{one[0]} {number}") for number, one in enumerate(IN_A_HOME)],
+    ("verb", "code", "change", "spec"),
+    [
+        pytest.param(verb, *one, id=f"{one[0]} {number}")
+        for verb, table in (("doctor", IN_A_HOME), ("status", RULES_IN_A_HOME))
+        for number, one in enumerate(table)
+    ],
 )
 def test_in_a_home_it_is_carried_out(
     code: str,
@@ -173,15 +228,25 @@ def test_in_a_home_it_is_carried_out(
     spec: HomeSpec,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    *,
+    verb: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))  # no command may start Spark
     scene = Scene(tmp_path, spec)
     change(scene)
 
-    typed = scene.type(scene.next_of("doctor", code))
-    assert typed.exit_code == 0, typed.text
+    typed = scene.type(scene.next_of(verb, code))
+    if change in IS_REFUSED:
+        assert typed.exit_code == REFUSED
+        assert "hint:" in typed.text, f"it is refused, and says nothing of what is possible: {typed.text}"
+    else:
+        assert typed.exit_code == 0, typed.text
 
 
 def test_every_command_is_typed() -> None:
     assert {code for code, _, _ in IN_A_HOME} | NEEDS_SPARK.keys() == WITH_COMMAND
+    with_command = {rule.code for rule in RULES if "next=" in inspect.getsource(rule.find)}
+    with_command.add("operation-unfinished")  # commands make this finding, too: by ``unfinished``
+
+    assert {code for code, *_ in RULES_IN_A_HOME} | ELSEWHERE.keys() == with_command
