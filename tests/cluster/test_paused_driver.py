@@ -8,14 +8,15 @@ import signal
 import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import psycopg
 import pyarrow.parquet
 import pytest
+from pyiceberg.table import StaticTable
 
 from examples.demo.broker import Broker
-from tests.cluster.iceberg_ids import iceberg_ids
 from tests.runtime.project import Project
 from tests.sinks import delta_logs
 from tests.support.kafka_topics import create_topic, values
@@ -23,6 +24,16 @@ from tests.support.postgres_server import PostgresServer
 from tests.support.processes import Command
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough]
+
+
+def iceberg_ids(out: Path) -> list[int]:
+    """Sorted; a row that was written twice is there twice."""
+    metadata = out / "metadata"
+    version = (metadata / "version-hint.text").read_text().strip()
+    table = StaticTable.from_metadata(f"file://{metadata}/v{version}.metadata.json")
+    return sorted(table.scan().to_arrow().column("id").to_pylist())
+
+
 KAFKA, TOPIC = "kafka", "rows"
 
 PIPELINE = """
