@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import threading
+import tomllib
 from collections.abc import Callable, Sequence
+from importlib import metadata, resources
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
-from slackwater.connectors.cache import Download, Jar, JarCache
-from slackwater.core.errors import EnvironmentMissing
+from slackwater import connectors
+from slackwater.connectors.cache import Download, Jar, JarCache, by_ivy, by_maven, jars_of, known, parse
+from slackwater.core.errors import EnvironmentMissing, UsageError
 from tests.support.errors import raises_code
 
 CONTENT = b"not a real jar"
@@ -158,3 +164,95 @@ def test_of_two_at_once_one_fetches(tmp_path: Path, small_jar: Jar) -> None:
     JarCache(tmp_path, ways=[slowly], say=lambda _: waiting.set()).complete("small", [small_jar])
     first.join(30)
     assert fetched == [small_jar]
+
+
+# A real fetch of a real jar, by each of the ways.
+
+
+def test_the_ivy_inside_pyspark_fetches_the_locked_jar(tmp_path: Path) -> None:
+    [driver] = jars_of("postgresql", "4.1.3")
+    messages: list[str] = []
+    cache = JarCache(tmp_path, ways=[lambda *_: "", by_ivy], say=messages.append)
+    cache.complete("postgresql", [driver])
+    assert cache.has(driver)
+    assert messages == ["fetching 1 jar for postgresql"]
+    assert not list(tmp_path.glob(".fetching-*"))
+
+
+@pytest.mark.thorough
+def test_maven_fetches_the_locked_jar_where_it_is_installed(tmp_path: Path) -> None:
+    [driver] = jars_of("postgresql", "4.1.3")
+    cache = JarCache(tmp_path, ways=[by_maven, by_ivy])
+    cache.complete("postgresql", [driver])
+    assert cache.has(driver)
+
+
+def test_resolving_what_is_cached_starts_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLACKWATER_CACHE", str(tmp_path))
+    first = connectors.resolve(["postgresql"], "4.1.3")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "no-java"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert shutil.which("java") is None
+    assert connectors.resolve(["postgresql"], "4.1.3") == first
+    assert [path.name for path in first] == ["postgresql-42.7.13.jar"]
+    assert first[0].is_relative_to(tmp_path)
+
+
+# The list of jars: complete, well-formed, and for the Spark that the Python lock installs.
+
+
+LOCKED = parse(resources.files("slackwater.connectors").joinpath("locked.toml").read_text())
+EVERY_JAR = [(minor, name, jar) for minor, table in LOCKED.items() for name, jars in table.items() for jar in jars]
+
+
+@pytest.mark.parametrize(("minor", "name", "jar"), EVERY_JAR, ids=lambda value: getattr(value, "coordinate", value))
+def test_every_jar_has_a_version_and_a_hash(minor: str, name: str, jar: Jar) -> None:
+    assert minor == "any" or re.fullmatch(r"\d\.\d", minor)
+    assert re.fullmatch(r"[a-z0-9-]+", name)
+    assert re.fullmatch(r"[0-9][\w.-]*", jar.version)
+    assert re.fullmatch(r"[0-9a-f]{64}", jar.sha256)
+
+
+def test_no_two_jars_of_a_connector_share_a_file() -> None:
+    for table in LOCKED.values():
+        for jars in table.values():
+            assert len({jar.file_name for jar in jars}) == len(jars)
+
+
+def test_the_installed_spark_has_every_connector() -> None:
+    assert set(connectors.known(metadata.version("pyspark"))) == {
+        "avro",
+        "delta",
+        "hdfs-server",
+        "iceberg",
+        "kafka",
+        "kafka-broker",
+        "postgresql",
+        "s3a",
+    }
+
+
+def test_jars_of_spark_bear_the_version_of_the_installed_spark() -> None:
+    version = metadata.version("pyspark")
+    [source] = [jar for jar in jars_of("kafka", version) if jar.artifact.startswith("spark-sql-kafka")]
+    assert source.version == version
+
+
+def test_an_unknown_connector_is_named_with_those_that_exist() -> None:
+    with raises_code(UsageError, "connector-unknown", match="kafkaa") as caught:
+        connectors.resolve(["kafkaa"], "4.1.3")
+    assert "kafka-broker" in str(caught.value)
+
+
+def test_a_connector_not_locked_for_a_spark_says_for_which_it_is() -> None:
+    with raises_code(EnvironmentMissing, "connector-not-locked") as caught:
+        connectors.resolve(["kafka"], "9.9.0")
+    assert "Spark" in (caught.value.expected or "")
+    assert "4.1" in (caught.value.expected or "")
+
+
+def test_a_fresh_install_gets_a_spark_for_which_all_jars_are_locked() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    spark = next(map(Requirement, project["optional-dependencies"]["spark"]))
+    minors = [minor for minor in ("4.0", "4.1", "4.2", "4.3", "4.4") if spark.specifier.contains(f"{minor}.3")]
+    assert {"kafka", "delta", "iceberg", "avro", "s3a"} <= set(known(minors[-1]))
