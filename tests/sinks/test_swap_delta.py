@@ -469,17 +469,19 @@ _NTZ = {
 class TestRefused:
     """Before anything is changed."""
 
-    def test_a_staged_table_that_is_missing_or_empty(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("change", "code"),
+        [
+            (lambda scene: shutil.rmtree(scene.staging / delta_logs.LOG), "staged-absent"),
+            (lambda scene: scene.output.discard_staged(OPERATION), "staged-absent"),
+            (lambda scene: min(scene.staging.glob("*.parquet")).write_text("torn"), "staged-damaged"),
+            (lambda scene: delta_logs.write_batch(scene.table, APP, LAST + 1), "swap-moved"),
+        ],
+    )
+    def test_a_swap(self, tmp_path: Path, change: Callable[[Scene], object], code: str) -> None:
         scene = Scene(tmp_path)
-        shutil.rmtree(scene.staging / delta_logs.LOG)
-        refused(scene, "staged-absent", scene.make)
-        scene.output.discard_staged(OPERATION)
-        refused(scene, "staged-absent", scene.make)
-
-    def test_a_damaged_one(self, tmp_path: Path) -> None:
-        scene = Scene(tmp_path)
-        next(iter(sorted(scene.staging.glob("*.parquet")))).write_text("torn")
-        refused(scene, "staged-damaged", scene.make)
+        change(scene)
+        refused(scene, code, scene.make)
 
     def test_a_place_that_is_taken(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path)
@@ -496,11 +498,6 @@ class TestRefused:
         scene = Scene(tmp_path)
         other = replace(scene.swap, stream_id="other")
         refused(scene, "swap-foreign", lambda: scene.output.swap(other, scene.backup))
-
-    def test_a_table_that_has_moved_on(self, tmp_path: Path) -> None:
-        scene = Scene(tmp_path)
-        delta_logs.write_batch(scene.table, APP, LAST + 1)
-        refused(scene, "swap-moved", scene.make)
 
     def test_no_table(self, tmp_path: Path) -> None:
         output = DeltaOutput(str(tmp_path / "out"))

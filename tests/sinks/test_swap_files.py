@@ -31,6 +31,8 @@ from tests.support.kill_points import kill_points
 OPERATION = "20260105T093000-1a2b3c"
 OWNER = Owner("5f0e", "clicks/per_page", "/srv/home")
 LAST, STAGED = 12, 9
+ABSENT, DAMAGED = "staged-absent", "staged-damaged"
+FOREIGN = 'v1\n{"path":"file:///etc/passwd","size":1,"isDir":false,"modificationTime":0,"action":"add"}'
 Bytes = Mapping[str, bytes]
 
 
@@ -280,45 +282,31 @@ def test_a_cut_after_a_swap_does_not_trust_copies_of_the_replaced_manifest(tmp_p
 class TestRefused:
     """Before anything is changed."""
 
-    def test_a_staged_output_that_is_missing_or_not_ready(self, tmp_path: Path) -> None:
-        scene = Scene(tmp_path)
-        StagingDirectory(str(scene.out), OPERATION).set_mark(scene.staging, "building")
-        refused(tmp_path, "staged-absent", scene.make)
-        scene.output.discard_staged(OPERATION)
-        refused(tmp_path, "staged-absent", scene.make)
-        refused(tmp_path, "staged-absent", lambda: scene.output.check_swap(scene.swap, scene.backup))
-
     @pytest.mark.parametrize(
-        "damage",
+        ("change", "code"),
         [
-            lambda staging: data_file(staging, 4, partitioned=True).unlink(),
-            lambda staging: data_file(staging, 4, partitioned=True).write_text("torn"),
-            lambda staging: (staging / MANIFEST / "9").write_text("v1\n{"),
-            lambda staging: (staging / MANIFEST / "8").unlink(),
+            (lambda scene: StagingDirectory(str(scene.out), OPERATION).set_mark(scene.staging, "building"), ABSENT),
+            (lambda scene: scene.output.discard_staged(OPERATION), ABSENT),
+            (lambda scene: data_file(scene.staging, 4, partitioned=True).unlink(), DAMAGED),
+            (lambda scene: data_file(scene.staging, 4, partitioned=True).write_text("torn"), DAMAGED),
+            (lambda scene: (scene.staging / MANIFEST / "9").write_text("v1\n{"), DAMAGED),
+            (lambda scene: (scene.staging / MANIFEST / "8").unlink(), DAMAGED),
+            (lambda scene: (scene.staging / MANIFEST / "10").write_text(FOREIGN), "manifest-foreign"),
+            (lambda scene: (scene.staging / "_slackwater.json").unlink(), "swap-foreign"),
+            (lambda scene: (scene.out / MANIFEST / str(LAST + 1)).write_text("v1"), "swap-moved"),
         ],
     )
-    def test_a_damaged_one(self, tmp_path: Path, damage: Callable[[Path], object]) -> None:
+    def test_a_swap(self, tmp_path: Path, change: Callable[[Scene], object], code: str) -> None:
         scene = Scene(tmp_path)
-        damage(scene.staging)
-        refused(tmp_path, "staged-damaged", scene.make)
-
-    def test_one_that_names_files_elsewhere(self, tmp_path: Path) -> None:
-        scene = Scene(tmp_path)
-        line = {"path": "file:///etc/passwd", "size": 1, "isDir": False, "modificationTime": 0, "action": "add"}
-        (scene.staging / MANIFEST / "10").write_text("v1\n" + json.dumps(line))
-        refused(tmp_path, "manifest-foreign", scene.make)
+        change(scene)
+        refused(tmp_path, code, scene.make)
+        if code == ABSENT:
+            refused(tmp_path, code, lambda: scene.output.check_swap(scene.swap, scene.backup))
 
     def test_another_stream(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path)
         other = replace(scene.swap, stream_id="other")
         refused(tmp_path, "swap-foreign", lambda: scene.output.swap(other, scene.backup))
-        (scene.staging / "_slackwater.json").unlink()
-        refused(tmp_path, "swap-foreign", scene.make)
-
-    def test_an_output_that_has_moved_on(self, tmp_path: Path) -> None:
-        scene = Scene(tmp_path)
-        (scene.out / MANIFEST / str(LAST + 1)).write_text("v1")
-        refused(tmp_path, "swap-moved", scene.make)
 
     def test_a_place_that_is_taken(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path)

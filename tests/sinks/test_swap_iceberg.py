@@ -252,13 +252,18 @@ class TestRefused:
             with raises_code(Refused, "swap-unsupported"):
                 output.stage(OPERATION, -1, {})
 
-    def test_no_staged_table(self, scene: Scene) -> None:
-        scene.output.discard_staged(OPERATION)
-        refused(scene, "staged-absent", scene.make)
-
-    def test_a_damaged_one(self, scene: Scene) -> None:
-        (scene.table / "data" / "staged-1-0 a.parquet").write_text("torn")
-        refused(scene, "staged-damaged", scene.make)
+    @pytest.mark.parametrize(
+        ("change", "code"),
+        [
+            (lambda scene: scene.output.discard_staged(OPERATION), "staged-absent"),
+            (lambda scene: (scene.table / "data" / "staged-1-0 a.parquet").write_text("torn"), "staged-damaged"),
+            (lambda scene: iceberg_tables.write_batch(scene.table, OWNER.stream_id, LAST + 1), "swap-moved"),
+            (lambda scene: TestOfOthers._append(scene, [7, 8]), "swap-moved"),
+        ],
+    )
+    def test_a_swap(self, scene: Scene, change: Callable[[Scene], object], code: str) -> None:
+        change(scene)
+        refused(scene, code, scene.make)
 
     @pytest.mark.parametrize("branch", [BRANCH, REPLACED])
     def test_a_branch_of_somebody_else(self, scene: Scene, branch: str) -> None:
@@ -276,10 +281,6 @@ class TestRefused:
     def test_another_stream(self, scene: Scene) -> None:
         other = replace(scene.swap, stream_id="other")
         refused(scene, "swap-foreign", lambda: scene.output.swap(other, scene.backup))
-
-    def test_a_table_that_has_moved_on(self, scene: Scene) -> None:
-        iceberg_tables.write_batch(scene.table, OWNER.stream_id, LAST + 1)
-        refused(scene, "swap-moved", scene.make)
 
     def test_batches_that_the_table_does_not_have(self, scene: Scene) -> None:
         scene.output.discard_staged(OPERATION)
@@ -340,10 +341,6 @@ class TestOfOthers:
         iceberg_tables.change(scene.table, snapshots=snapshots, **{"metadata-log": []})
         others = scene.output.swap_of(OPERATION, OWNER.stream_id).others
         assert (others.sure, others.rows) == (False, 4 + 2)
-
-    def test_somebody_who_writes_meanwhile(self, scene: Scene) -> None:
-        self._append(scene, [7, 8])
-        refused(scene, "swap-moved", scene.make)
 
     def test_their_number_is_in_the_refusal_of_an_undo(self, scene: Scene) -> None:
         scene.make()
