@@ -35,8 +35,6 @@ slackwater run ../examples/guide/operations/tumbling_window.py --until-caught-up
 - *lines lost*, *-*: the note has the guarantee, and its test shows exactly that.
 
 {counts}
-This page is made from `tests/conformance/guide.toml`, which the tests are compared with.
-To update it: `scripts/generate`.
 """
 RESULTS = LIST.with_name("results.toml")
 VERSIONS = ("3.5.9", "4.0.5", "4.1.3", "4.3.0")

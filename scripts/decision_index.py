@@ -11,7 +11,7 @@ HEADING = """# Decisions
 
 Each page has a decision, its reasons and the rejected alternatives. A decision replaced by a later one has the line
 `Status: superseded by NNNN.` below its heading, a partly changed one `Status: amended by NNNN (part).`; without a
-status it is in force. To update this page: `scripts/generate`.
+status it is in force.
 
 | decision | status |
 |---|---|

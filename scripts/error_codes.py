@@ -11,14 +11,11 @@ Every error has a stable code and one sentence, and often the place, the expecte
 stderr it is shown as `error <code>: <sentence>`, then `hint: <next step>`; with `--format json` as one line of JSON,
 `{"error": {"code": ..., "message": ..., "where": ..., "expected": ..., "found": ..., "hint": ...}}`.
 `slackwater explain CODE` also prints the remedy. Below are the causes by [exit code](exit-codes.md); `…` replaces what
-varies. To update this page: `scripts/generate`.
+varies.
 """
 
 EXIT_CODE = """
 ## Exit code {}
-
-| code | cause |
-|---|---|
 """
 
 FINDINGS = """
@@ -27,9 +24,6 @@ FINDINGS = """
 `slackwater status` shows the findings of a stream; `run` refuses to start if one has the severity `stop`. A refused
 start or plan ends with the finding's code as its error. The risk is what would happen to rows if the stream were
 started all the same.
-
-| finding | severity | risk | exit code of status | meaning |
-|---|---|---|---|---|
 """
 
 
@@ -39,18 +33,17 @@ def page() -> str:
     causes = [
         EXIT_CODE.format(exit_code)
         + "".join(
-            _row(f"`{one.code}`", "; or: ".join(one.causes)) + "\n" for one in errors if one.kind.exit_code == exit_code
+            f"\n### {one.code}\n\n{' '.join('; or: '.join(one.causes).split())}\n"
+            for one in errors
+            if one.kind.exit_code == exit_code
         )
         for exit_code in sorted({one.kind.exit_code for one in errors})
     ]
     rules = sorted(RULES, key=lambda rule: rule.code)
-    table = [_row(f"`{one.code}`", one.severity, one.risk, str(one.exit_code), one.meaning) for one in rules]
     texts = [
-        f"\n### {one.code}\n\n" + "\n".join(f"- **{heading}**: {text}" for heading, text in one.sections.items()) + "\n"
+        f"\n### {one.code}\n\n{one.meaning} "
+        f"*{one.severity.capitalize()}; {one.risk}; exit code of status: {one.exit_code}.*\n\n"
+        + "".join(f"- **{heading}**: {text}\n" for heading, text in one.sections.items())
         for one in rules
     ]
-    return HEADING + "".join(causes) + FINDINGS + "\n".join(table) + "\n" + "".join(texts)
-
-
-def _row(*cells: str) -> str:
-    return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
+    return HEADING + "".join(causes) + FINDINGS + "".join(texts)

@@ -23,9 +23,6 @@ the command for this plan. *Rows*:
 - **starts**: the stream starts without a command;
 - **-**: the verdict is tested, but not the rows after the remedy.
 
-This page is made from `tests/runtime/verdict/recovery.toml` and the tables of edits next to it. To update it:
-`scripts/generate`.
-
 | change | guide | example | Spark | verdict | goal | rows |
 |---|---|---|---|---|---|---|
 """

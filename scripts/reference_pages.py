@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import slackwater
-from slackwater.cli.common.arguments import Option
+from slackwater.cli.common.arguments import Option, Parser, declare_verb
 from slackwater.cli.verbs.completion import Command, commands
 from slackwater.cli.verbs.run.metrics import METRICS
 from slackwater.core.facts import Severity
@@ -24,17 +25,14 @@ CHECKS = """# Checks of doctor
 
 What `slackwater doctor` looks for in addition to the [findings of the number line](../errors.md#findings).
 `slackwater explain CODE` prints the same text. Severity `stop`: the stream must not be started; `warning`: it may, with
-care; `info`: a note. The risk is what would happen to rows. To update this page: `scripts/generate`.
-
-| check | severity | risk | certainty | goal | meaning |
-|---|---|---|---|---|---|
+care; `info`: a note. The risk is what would happen to rows. The plan is the goal of `slackwater plan` that helps.
 """
 
 CHANGES = """# Changes of a query
 
 The changes of code that continues kept state, as `check`, `run` and `doctor --pipeline` report them.
 `slackwater check FILE` shows the old value and the new one. [recovery.md](recovery.md) shows what Spark does after each
-change. To update this page: `scripts/generate`.
+change.
 
 The effect is the gravest possible one: *not-restorable*: not even a rebuild makes the output right; *needs-rebuild*:
 the kept state means something else to the new code; *changes-rows*: Spark's guide allows it, but rows in the kept state
@@ -45,16 +43,13 @@ The remedy depends on the goal; `slackwater explain CODE` prints it.
 {ways}
 - **accepted**: Spark can run the query on the kept state, at least in some cases. `slackwater run FILE --accept CODE`
   starts it, and mixes rows of the old code with rows of the new.
-
-| change | effect | goal | accepted | meaning |
-|---|---|---|---|---|
 """
 
 COVERAGE = """# Coverage of the catalogue of failures
 
 The known failures of a restart, an upgrade, a move or a repair of a query. *found*: `slackwater doctor` (and `status`,
 for the findings of the number line) finds it in the files. *refused*: `run`, `check` or `plan` reports it, with this
-code. *not detectable*: neither files nor code show it, for this reason. To update this page: `scripts/generate`.
+code. *not detectable*: neither files nor code show it, for this reason.
 
 | failure | title | | by |
 |---|---|---|---|
@@ -66,7 +61,7 @@ The stores of homes, checkpoints and outputs, by the scheme of the URI; a path i
 is taken for an object store. *rename*: a file is renamed in one step. *replace*: an existing file is overwritten in one
 step. *append*: bytes can be added to a file. *exclusive*: if two writers create a file, one fails. *directories*: a
 directory is renamed in one step. *listing*: a listing has all earlier writes. *durable*: files survive the process.
-*package*: for `pip install`. To update this page: `scripts/generate`.
+*package*: for `pip install`.
 
 Spark reads and writes these stores by its own connectors. For S3 a run adds the connector `s3a`, whose jars are locked
 for Spark 4.1 only; with another Spark set `spark.jars.packages` under `[spark]` in `slackwater.toml`. Keys are read
@@ -81,19 +76,19 @@ METRICS_PAGE = """# Metrics
 
 The metrics that `slackwater run --metrics-port PORT` serves to Prometheus ([monitoring](../monitoring.md)), for each
 stream of the run. All have the labels `pipeline` and `stream`; unknown values are left out, and never shown as 0.
-Counters start at 0 with each run. To update this page: `scripts/generate`.
+Counters start at 0 with each run.
 
 | metric | kind | more labels | meaning |
 |---|---|---|---|
 """
 VERBS_PAGE = """# Verbs
 
-All verbs of `slackwater` with their options. `slackwater VERB --help` also prints the arguments.
-[Exit codes](../exit-codes.md) by verb; [settings](settings.md). To update this page: `scripts/generate`.
+All verbs of `slackwater` with their arguments and options, as `slackwater VERB --help` prints them.
+[Exit codes](../exit-codes.md) by verb; [settings](settings.md).
 
 ## Options of several verbs
 """
-OPTIONS = "\n| option | values | meaning |\n|---|---|---|\n"
+OPTIONS = "\n| option | meaning |\n|---|---|\n"
 SHARED = 3
 """An option that so many verbs have with one meaning is explained once."""
 PIPELINE_PAGE = """# The pipeline in Python
@@ -101,7 +96,6 @@ PIPELINE_PAGE = """# The pipeline in Python
 The Python names for a pipeline file, after `import slackwater as sw`. Invalid use raises a `sw.SlackwaterError`: like
 PySpark's errors it has `getCondition()`, its [code](../errors.md), and `getMessageParameters()`. See also [Run, watch
 and stop](../guides/run.md) and the guarantees of [sinks](../sinks.md).
-To update this page: `scripts/generate`.
 """
 BATCH = ("stream", "stream_id", "epoch", "is_rerun", "already_written", "transaction", "delta_options")
 """What the function of ``sinks.foreach_batch`` uses of its second argument."""
@@ -112,30 +106,27 @@ SEVERITIES = {Severity.STOP: "stop", Severity.WARNING: "warning", Severity.INFO:
 
 
 def checks_page() -> str:
-    """All checks, as a table and with their texts."""
-    table = [
-        _row(f"`{one.code}`", SEVERITIES[one.severity], one.risk, one.certainty, one.goal or "-", one.meaning)
-        for one in checks()
-    ]
-    return CHECKS + "\n".join(table) + "\n" + "".join(map(_text, checks()))
+    """All checks with their texts."""
+    return CHECKS + "".join(
+        _text(one, f"{SEVERITIES[one.severity]}; {one.risk}, {one.certainty}", HEADINGS) for one in checks()
+    )
 
 
 def changes_page() -> str:
-    """All changes, as a table and with their texts; the sections that depend only on the goal come once."""
-    table = [
-        _row(f"`{one.code}`", one.effect.word, one.goal or "-", "yes" if one.acceptable else "no", one.meaning)
-        for one in change_texts()
-    ]
+    """All changes with their texts; the sections that depend only on the goal come once."""
     ways = "\n".join(
         f"- **{goal or '-'}**: {way['remedy']} Safety: {way['safe']}" for goal, way in REMEDIES_BY_GOAL.items()
     )
-    texts = (_text(one, ("Condition", "Effect")) for one in change_texts())
-    return CHANGES.format(ways=ways) + "\n".join(table) + "\n" + "".join(texts)
+    return CHANGES.format(ways=ways) + "".join(
+        _text(one, one.effect.word + (", accepted" if one.acceptable else ""), ("Condition", "Effect"))
+        for one in change_texts()
+    )
 
 
-def _text(one: Check[Any], headings: Iterable[str] = HEADINGS) -> str:
+def _text(one: Check[Any], kind: str, headings: Iterable[str]) -> str:
     lines = "\n".join(f"- **{heading}**: {one.sections[heading]}" for heading in headings)
-    return f"\n## {one.code}\n\n{lines}\n"
+    plan = f"; plan: {one.goal}" if one.goal else ""
+    return f"\n## {one.code}\n\n{one.meaning} *{kind.capitalize()}{plan}.*\n\n{lines}\n"
 
 
 def coverage_page() -> str:
@@ -167,15 +158,28 @@ def verbs_page() -> str:
 
 
 def _verb(one: Command, shared: Collection[str]) -> str:
+    usage, positional = _positional(one.words)
     rows = _options(one)
     own = "".join(row for row in rows if row not in shared)
     also = ", ".join(name for row, name in rows.items() if row in shared)
     summary = one.summary[:1].upper() + one.summary[1:].rstrip(".")
     return (
-        f"\n## {' '.join(one.words)}\n\n{summary}.\n"
-        + (OPTIONS + own if own else "")
+        f"\n## {' '.join(one.words)}\n\n{summary}: `{usage}`\n"
+        + (OPTIONS + positional + own if positional or own else "")
         + (f"\nOptions of several verbs: {also}\n" if also else "")
     )
+
+
+def _positional(words: tuple[str, ...]) -> tuple[str, str]:
+    """The call of a verb without its options, and the rows of its arguments."""
+    parser = Parser(f"slackwater {words[0]}")
+    declare_verb(words[0], parser)
+    for word in words[1:]:
+        parser = parser.verbs()[word]
+    usage = re.sub(r"\[-(?:[^][]|\[[^]]*\])*\]", "", parser.format_usage().partition(":")[2])
+    section = re.search(r"^positional arguments:\n((?:  .*\n)+)", parser.format_help(), re.MULTILINE)
+    found = re.findall(r"^  (\S+)\s+(.*(?:\n {8,}.*)*)", section[1] if section else "", re.MULTILINE)
+    return " ".join(usage.split()), "".join(_row(f"`{name}`", text) + "\n" for name, text in found)
 
 
 def _options(one: Command) -> dict[str, str]:
@@ -188,9 +192,8 @@ def _options(one: Command) -> dict[str, str]:
 
 
 def _option(option: Option) -> str:
-    names = ", ".join(f"`{name}`" for name in option.names)
-    values = ", ".join(f"`{value}`" for value in option.values) or ("any" if option.takes_value else "-")
-    return _row(names, values, option.summary)
+    values = "|".join(option.values) or "..." * option.takes_value
+    return _row(f"`{', '.join(option.names)} {values}".strip() + "`", option.summary)
 
 
 class Annotation(str):

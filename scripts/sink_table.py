@@ -10,8 +10,7 @@ from slackwater.sinks.common.registry import catalogue
 HEADING = """# Sinks
 
 The guarantees of each sink of `slackwater.sinks`, with the reasons; `slackwater sinks` prints the same.
-`slackwater status` and the start of a run warn of a guarantee below exactly-once. To update this page:
-`scripts/generate`.
+`slackwater status` and the start of a run warn of a guarantee below exactly-once.
 
 - **exactly-once**: after a kill, a restart or a rebuild the output has each row once.
 - **at-least-once**: no row is lost; rows of an interrupted batch may be there twice. The sink does not show its newest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,12 +13,22 @@ import pytest
 
 from scripts.decision_index import decisions
 from slackwater.core.settings import KNOWN_KEYS
+from slackwater.diagnose.catalogue import error_codes
 from tests.docs.reader import ROOT
-from tests.support.browser import running_browser
+from tests.support.browser import Opened, running_browser
 
 LOADED = {("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src"), ("source", "src")}
 PAGES_MIN = 100
-OVERFLOWING = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+SETTLED_S = 10
+WIDTHS = (390, 1366, 1920)
+CLIPPED = """[document.documentElement, ...document.querySelectorAll(
+    ".md-content pre > code, .md-content td, .md-typeset__scrollwrap, .md-typeset__table"
+)].filter(one => one.clientWidth && one.scrollWidth > one.clientWidth + 1).map(one => one.innerText.slice(0, 60))"""
+COPIED = """[...document.querySelectorAll("pre > code")].map(code => {
+    code.setAttribute("data-md-copying", "")
+    return code.innerText.trim()
+})"""
+"""The text that the button of a block of code copies, as the theme does it."""
 
 
 class Loaded(HTMLParser):
@@ -30,6 +41,14 @@ class Loaded(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if ("rel", "canonical") not in attrs:
             self.addresses += [value for name, value in attrs if (tag, name) in LOADED and value]
+
+
+def settled(page: Opened, expression: str, expected: object) -> object:
+    """The value of the expression as soon as it is the expected one, else after some seconds."""
+    deadline = time.monotonic() + SETTLED_S
+    while (value := page.value(expression)) != expected and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return value
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +71,27 @@ def test_no_page_loads_anything_from_another_host(site: Path) -> None:
         assert re.findall(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//", style.read_text(encoding="utf-8")) == [], style
 
 
-def test_a_browser_shows_the_pages_from_a_disk(site: Path, tmp_path: Path) -> None:
+def test_a_browser_shows_every_page_from_a_disk_and_cuts_nothing_off(site: Path, tmp_path: Path) -> None:
     with running_browser(tmp_path / "profile") as browser:
-        for name in ("index.html", "guides/deleted-checkpoint.html", "concepts/number-line.html", "errors.html"):
-            for width in (1280, 400):
-                page = browser.open(site / name, width)
-                assert [one for one in browser.requests() if not one.startswith(("file:", "data:", "blob:"))] == []
-                assert page.value("[...document.images].every(one => one.naturalWidth > 0)"), name
-                assert not page.value(OVERFLOWING), (name, width)
+        for file in sorted(file for file in site.rglob("*.html") if not {"decisions", "examples"} & {*file.parts}):
+            page = browser.open(file, WIDTHS[0])
+            assert [one for one in browser.requests() if not one.startswith(("file:", "data:", "blob:"))] == []
+            assert page.value("[...document.images].every(one => one.naturalWidth > 0)"), file
+            for width in WIDTHS:
+                page.resize(width)
+                assert settled(page, CLIPPED, []) == [], (file, width)
+
+
+def test_commands_are_copied_without_prompts_and_output(site: Path, tmp_path: Path) -> None:
+    with running_browser(tmp_path / "profile") as browser:
+        copied = browser.open(site / "tutorial.html", 1366).value(COPIED)
+    assert "slackwater run clicks.py &\nkill -9 $!" in [re.sub(r"\n+", "\n", block) for block in copied]
+    assert [block for block in copied if block.startswith("$")] == []
+
+
+def test_every_error_has_an_anchor(site: Path) -> None:
+    page = (site / "errors.html").read_text(encoding="utf-8")
+    assert {code for code in error_codes() if f'id="{code}"' not in page} == set()
 
 
 def test_the_page_of_settings_has_every_key() -> None:

@@ -42,6 +42,11 @@ class Opened:
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
+    def resize(self, width: int) -> None:
+        """Give the page this width."""
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        self.browser.call("Emulation.setDeviceMetricsOverride", size, session=self.session)
+
     def picture(self, file: Path, height: int | None = None) -> None:
         """A screenshot as PNG, of the whole page or of its first ``height`` pixels."""
         clip = {"x": 0, "y": 0, "scale": 1}
@@ -67,7 +72,6 @@ class Browser:
         target = self.call("Target.createTarget", {"url": "about:blank"})["targetId"]
         session = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
         offline = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         for method, params in (
             ("Page.enable", {}),
@@ -75,15 +79,16 @@ class Browser:
             ("Log.enable", {}),
             ("Network.enable", {}),
             ("Network.emulateNetworkConditions", offline),
-            ("Emulation.setDeviceMetricsOverride", size),
             ("Emulation.setEmulatedMedia", {"media": "print" if printed else "screen", "features": [scheme]}),
         ):
             self.call(method, params, session=session)
+        page = Opened(self, session)
+        page.resize(width)
         self.events.clear()
         self.call("Page.navigate", {"url": file.as_uri()}, session=session)
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
             self._receive()
-        return Opened(self, session)
+        return page
 
     def requests(self) -> list[str]:
         """The addresses that the last opened page has asked for."""
