@@ -285,13 +285,14 @@ def test_what_is_set_here_counts_before_the_defaults(tmp_path: Path, monkeypatch
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
     (tmp_path / "spark-defaults.conf").write_text("spark.jars.packages org.postgresql:postgresql:42.7.13\n")
-    assert session._jars(["postgresql"], {}, print) == []
-    (jar,) = session._jars(["postgresql"], {"spark.jars.packages": "com.example:mine:1"}, print)
+    assert session.jars_with({}, ["postgresql"], print) is None
+    jar = session.jars_with({"spark.jars.packages": "com.example:mine:1"}, ["postgresql"], print)
+    assert jar is not None
     assert Path(jar).name.startswith("postgresql-")
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--packages com.example:mine:1 pyspark-shell")
-    assert session._jars(["postgresql"], {}, print) == [jar]
+    assert session.jars_with({}, ["postgresql"], print) == jar
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--packages org.postgresql:postgresql:42.7.12 pyspark-shell")
-    assert session._jars(["postgresql"], {}, print) == []
+    assert session.jars_with({}, ["postgresql"], print) is None
 
 
 @pytest.mark.spark

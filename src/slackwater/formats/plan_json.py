@@ -34,9 +34,11 @@ class TreeNode:
                 yield from tree.walk()
 
     def walk(self) -> Iterator[TreeNode]:
-        yield self
-        for child in self.children:
-            yield from child.walk()
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting += reversed(node.children)
 
 
 def parse_plan(text: str) -> TreeNode:

@@ -172,7 +172,14 @@ def _import(file: Path, name: str | None) -> ModuleType:
         error.where = error.where or place_in(file, error)
         raise
     except ModuleNotFoundError as error:
-        raise _missing_module(error, file) from error
+        if (error.name or "").split(".")[0] == "pyspark":
+            raise pyspark_missing() from error
+        raise PipelineError(
+            "pipeline-import",
+            f"The pipeline file imports a module that is not installed: {error.name}",
+            where=place_in(file, error),
+            hint=f"install {error.name} into {sys.prefix}",
+        ) from error
     except ImportError as error:
         raise _sink_of_import(error, file) or _failed(error, file) from error
     except KeyboardInterrupt:
@@ -201,11 +208,16 @@ def _new_module(file: Path) -> tuple[Loader, ModuleType]:
 
 
 def _failed(error: BaseException, file: Path) -> PipelineError:
+    try:
+        words = " ".join(str(error).split())[:_LONGEST_MESSAGE]
+    except Exception:  # noqa: BLE001 - __str__ of an exception can be the user's own code
+        words = ""
+    reason = f"{type(error).__name__}: {words}" if words else type(error).__name__
     return PipelineError(
         "pipeline-fails",
         "The pipeline file calls a function of Spark while it is imported, when there is no Spark session yet"
         if _is_without_session(error)
-        else f"The pipeline file fails while it is imported: {_in_words(error)}",
+        else f"The pipeline file fails while it is imported: {reason}",
         where=place_in(file, error),
         hint=_NEEDS_SESSION if _is_without_session(error) else f"the whole traceback: {sys.executable} {file}",
     )
@@ -247,25 +259,6 @@ def _read(file: Path) -> bytes:
             found=error.strerror,
             hint="check that this user may read the file",
         ) from error
-
-
-def _in_words(error: BaseException) -> str:
-    try:
-        words = " ".join(str(error).split())
-    except Exception:  # noqa: BLE001 - __str__ of an exception can be the user's own code
-        words = ""
-    return f"{type(error).__name__}: {words[:_LONGEST_MESSAGE]}" if words else type(error).__name__
-
-
-def _missing_module(error: ModuleNotFoundError, file: Path) -> SlackwaterError:
-    if (error.name or "").split(".")[0] == "pyspark":
-        return pyspark_missing()
-    return PipelineError(
-        "pipeline-import",
-        f"The pipeline file imports a module that is not installed: {error.name}",
-        where=place_in(file, error),
-        hint=f"install {error.name} into {sys.prefix}",
-    )
 
 
 def place_in(file: Path, error: BaseException) -> str:
@@ -337,13 +330,19 @@ def library_trees(trees: Iterable[ast.Module]) -> Iterator[ast.Module]:
         if name in seen or name.split(".")[0] not in roots or read >= MODULES_MAX:
             continue
         seen.add(name)
-        found = _tree(name)
-        if found is None:
+        try:
+            # An archive compiles a module to find it.
+            spec = spec_of(name)
+            loader = spec.loader if spec is not None else None
+            source = loader.get_source(name) if isinstance(loader, InspectLoader | zipimporter) else None
+            if spec is None or source is None:
+                continue
+            tree = ast.parse(source)
+        except (ImportError, OSError, SyntaxError, ValueError, RecursionError, MemoryError):
             continue
-        tree, is_package = found
         read += 1
         yield tree
-        queue += _imported(tree, name, is_package=is_package)
+        queue += _imported(tree, name, is_package=spec.submodule_search_locations is not None)
 
 
 def spec_of(name: str) -> ModuleSpec | None:
@@ -362,18 +361,6 @@ def spec_of(name: str) -> ModuleSpec | None:
             return None
         folders = list(spec.submodule_search_locations or ())
     return spec
-
-
-def _tree(name: str) -> tuple[ast.Module, bool] | None:
-    try:
-        # An archive compiles a module to find it.
-        spec = spec_of(name)
-        if spec is None or not isinstance(spec.loader, InspectLoader | zipimporter):
-            return None
-        source = spec.loader.get_source(spec.name)
-        return None if source is None else (ast.parse(source), spec.submodule_search_locations is not None)
-    except (ImportError, OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def _imported(tree: ast.Module, module: str, *, is_package: bool) -> list[str]:
@@ -415,7 +402,13 @@ def refuse_other_program(file: Path) -> None:
             "start it with spark-pipelines; or write its flows as streams of a pipeline file, as "
             f"{mention('init', 'DIRECTORY')} lays it out",
         )
-    free = _free(nodes)
+    used = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    bound = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    bound |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    imports = [one for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) for one in node.names]
+    bound |= {alias.asname or alias.name.split(".")[0] for alias in imports}
+    free = [] if "*" in bound else [name for name in _OF_NOTEBOOKS if name in used - bound]
     if free:
         raise _refused(
             f"This is code of a notebook: it uses {' and '.join(free)}, which it does not define",
@@ -437,14 +430,3 @@ def _refused(message: str, file: Path, expected: str, found: str, way: str) -> P
         hint=f"{way}; a checkpoint that its queries have is examined by {mention('doctor', 'LOCATION')}, and recorded "
         f"by {mention('adopt', 'LOCATION')}",
     )
-
-
-def _free(nodes: list[ast.AST]) -> list[str]:
-    used = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    bound = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
-    bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
-    bound |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    for node in nodes:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            bound |= {alias.asname or alias.name.split(".")[0] for alias in node.names}
-    return [] if "*" in bound else [name for name in _OF_NOTEBOOKS if name in used - bound]

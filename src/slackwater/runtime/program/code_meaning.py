@@ -18,7 +18,16 @@ from functools import lru_cache, partial
 from pathlib import Path, PurePath
 from types import CellType, ModuleType
 
-from slackwater.runtime.program.code_scopes import FUNCTIONS, CodeScope, Imported, Module, Modules, own_nodes
+from slackwater.runtime.program.code_scopes import (
+    FUNCTIONS,
+    CodeScope,
+    Imported,
+    Module,
+    Modules,
+    own_nodes,
+    root_name,
+    word,
+)
 
 MOST_ALIASES = 20
 
@@ -79,9 +88,14 @@ class Meanings:
         return None if module is None else [Definition(scope) for scope in self.function_at(module, name, line)]
 
     def function_at(self, file: Module, name: str, line: int) -> list[CodeScope]:
-        return [
-            scope for node, scope in file.scopes.items() if isinstance(node, FUNCTIONS) and _starts(node, name, line)
-        ]
+        found = []
+        for node, scope in file.scopes.items():
+            if isinstance(node, ast.Lambda):
+                found += [scope] if name == "<lambda>" and node.lineno == line else []
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+                starts = (node.lineno, min((one.lineno for one in node.decorator_list), default=0))
+                found += [scope] if line in starts else []
+        return found
 
     def meaning(self, scope: CodeScope, name: str, depth: int = 0) -> Meaning | None:
         owner = scope.owner(name)
@@ -101,7 +115,7 @@ class Meanings:
         if only in owner.module.scopes and getattr(only, "name", None) == name:
             return Definition(owner.module.scopes[only])
         if isinstance(only, ast.Assign) and len(only.targets) == 1 and isinstance(only.targets[0], ast.Name):
-            alias = self._path(only.value, owner, depth + 1)
+            alias = self.path(only.value, owner, depth + 1)
             if alias is not None:
                 return alias
         return Variable(owner, name)
@@ -114,15 +128,12 @@ class Meanings:
             return Whole(below)
         return self._from_stars(module, name) or self._of_value(module, name)
 
-    def path(self, node: ast.expr, scope: CodeScope) -> Meaning | None:
-        return self._path(node, scope, 0)
-
-    def _path(self, node: ast.expr, scope: CodeScope, depth: int) -> Meaning | None:
+    def path(self, node: ast.expr, scope: CodeScope, depth: int = 0) -> Meaning | None:
         if isinstance(node, ast.Name):
             return self.meaning(scope, node.id, depth)
         if not isinstance(node, ast.Attribute):
             return None
-        base = self._path(node.value, scope, depth)
+        base = self.path(node.value, scope, depth)
         if isinstance(base, Library):
             return Library(f"{base.path}.{node.attr}")
         return self.member(base.module, node.attr) if isinstance(base, Whole) else None
@@ -153,13 +164,6 @@ class Meanings:
         return None
 
 
-def _starts(node: ast.AST, name: str, line: int) -> bool:
-    if isinstance(node, ast.Lambda):
-        return name == "<lambda>" and node.lineno == line
-    decorators = [one.lineno for one in getattr(node, "decorator_list", [])]
-    return getattr(node, "name", None) == name and line in (getattr(node, "lineno", 0), min(decorators, default=0))
-
-
 DIFFERS_EACH_TIME = frozenset({
     "now", "today", "utcnow", "time", "time_ns", "monotonic", "perf_counter", "random", "randint", "uuid1", "uuid4",
     "getpid", "gethostname", "node", "getcwd", "cwd", "mkdtemp", "mkstemp", "gettempdir", "TemporaryDirectory",
@@ -180,19 +184,15 @@ def is_changed(scope: CodeScope, name: str, *, by_calls: bool = True) -> bool:
         if name in one.globals:
             return True
         if one is not scope and name in one.changed and one.owner(name) is scope:
-            statements = one.changed[name]
-            if by_calls or any(_is_stored(part, name) for each in statements for part in ast.walk(each)):
+            parts = (part for statement in one.changed[name] for part in ast.walk(statement))
+            if by_calls or any(
+                isinstance(part, (ast.Attribute, ast.Subscript))
+                and not isinstance(part.ctx, ast.Load)
+                and root_name(part) == name
+                for part in parts
+            ):
                 return True
     return False
-
-
-def _is_stored(node: ast.AST, name: str) -> bool:
-    if not isinstance(node, (ast.Attribute, ast.Subscript)) or isinstance(node.ctx, ast.Load):
-        return False
-    root: ast.AST = node
-    while isinstance(root, (ast.Attribute, ast.Subscript)):
-        root = root.value
-    return isinstance(root, ast.Name) and root.id == name
 
 
 def has_place(value: object, tokens: Sequence[Token], scope: CodeScope) -> bool:
@@ -203,54 +203,43 @@ def has_place(value: object, tokens: Sequence[Token], scope: CodeScope) -> bool:
 
 
 def differs(scope: CodeScope, name: str, names: frozenset[str]) -> bool:
-    return _differs(scope, name, names, set())
-
-
-def _differs(scope: CodeScope, name: str, names: frozenset[str], seen: set[tuple[CodeScope, str]]) -> bool:
-    seen.add((scope, name))
-    return any(
-        _is_among(node, used_in, names, seen)
-        for node, used_in in (*_expressions(scope, name), *_arguments(scope, name))
-    )
-
-
-def _is_among(node: ast.AST, scope: CodeScope, names: frozenset[str], seen: set[tuple[CodeScope, str]]) -> bool:
-    for part in own_nodes(node):
-        used = _word(part)
-        if used in names:
-            return True
-        owner = scope.owner(used) if isinstance(part, ast.Name) else None
-        is_other = owner is not None and (owner, used) not in seen and not owner.is_import(used)
-        if owner is not None and is_other and _differs(owner, used, names, seen):
-            return True
+    """Return whether a variable's value comes from any of the names, directly or by other variables."""
+    reached = {(scope, name): None}
+    waiting = list(reached)
+    for of in waiting:
+        for part, used_in in ((part, used_in) for node, used_in in _origins(*of) for part in own_nodes(node)):
+            used = word(part)
+            if used in names:
+                return True
+            owner = used_in.owner(used) if isinstance(part, ast.Name) else None
+            if owner is not None and (owner, used) not in reached and not owner.is_import(used):
+                reached[owner, used] = None
+                waiting.append((owner, used))
     return False
 
 
-def _expressions(scope: CodeScope, name: str) -> Iterator[tuple[ast.AST, CodeScope]]:
+def _origins(scope: CodeScope, name: str) -> Iterator[tuple[ast.AST, CodeScope]]:
+    """The statements of a variable, an attribute's values in methods, and the arguments for a parameter or field."""
+    node, module = scope.node, scope.module
     yield from ((one, scope) for one in (*scope.bound.get(name, []), *scope.changed.get(name, [])))
-    if isinstance(scope.node, ast.ClassDef):
-        methods = [inner for inner in scope.module.scopes.values() if inner.parent is scope]
-        yield from ((value, inner) for inner in methods for value in _assigned(inner.node, name))
-
-
-def _assigned(method: ast.AST, name: str) -> Iterator[ast.AST]:
-    for part in ast.walk(method):
-        if isinstance(part, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and part.value is not None:
-            target = part.targets[0] if isinstance(part, ast.Assign) else part.target
-            if isinstance(target, ast.Attribute) and target.attr == name:
-                yield part.value
-
-
-def _arguments(scope: CodeScope, name: str) -> Iterator[tuple[ast.AST, CodeScope]]:
-    node = scope.node
-    is_parameter = isinstance(node, FUNCTIONS) and scope.bound.get(name) == []
-    if not is_parameter and not (isinstance(node, ast.ClassDef) and name in scope.bound):
+    if isinstance(node, ast.ClassDef):
+        methods = [one for one in module.scopes.values() if one.parent is scope]
+        for method, part in [(one, part) for one in methods for part in ast.walk(one.node)]:
+            if isinstance(part, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and part.value is not None:
+                target = part.targets[0] if isinstance(part, ast.Assign) else part.target
+                if isinstance(target, ast.Attribute) and target.attr == name:
+                    yield part.value, method
+        if name not in scope.bound:
+            return
+    elif isinstance(node, FUNCTIONS) and scope.bound.get(name) == []:
+        defaults = (*node.args.defaults, *node.args.kw_defaults)
+        yield from ((one, scope.parent or scope) for one in defaults if one is not None)
+    else:
         return
-    if isinstance(node, FUNCTIONS):
-        given = node.args
-        yield from ((one, scope.parent or scope) for one in (*given.defaults, *given.kw_defaults) if one is not None)
-    of = scope.parent if _named(scope) == "__init__" and scope.parent is not None else scope
-    yield from _calls(scope.module).get(_named(of), ())
+    called = getattr(node, "name", "")
+    if called == "__init__" and scope.parent is not None:
+        called = getattr(scope.parent.node, "name", "")
+    yield from _calls(module).get(called, ())
 
 
 @lru_cache(maxsize=64)
@@ -262,18 +251,10 @@ def _calls(module: Module) -> Mapping[str, Sequence[tuple[ast.AST, CodeScope]]]:
             for call in own_nodes(one, inside=one is scope.node):
                 if isinstance(call, ast.Call):
                     # Of a partial, the first argument is what it calls.
-                    function = call.args[0] if _word(call.func) == "partial" and call.args else call.func
+                    function = call.args[0] if word(call.func) == "partial" and call.args else call.func
                     given = (*call.args, *(keyword.value for keyword in call.keywords))
-                    found.setdefault(_word(function), []).extend((argument, scope) for argument in given)
+                    found.setdefault(word(function), []).extend((argument, scope) for argument in given)
     return found
-
-
-def _word(node: ast.AST) -> str:
-    return str(getattr(node, "id", getattr(node, "attr", "")))
-
-
-def _named(scope: CodeScope) -> str:
-    return str(getattr(scope.node, "name", ""))
 
 
 ATOMS = (
@@ -414,7 +395,7 @@ def files_read(
     roots = [one for one in (folder, Path.cwd()) if one.name]
     for call in ast.walk(scope.node):
         if isinstance(call, ast.Call) and _is_read(call, scope, meanings):
-            texts = list(_Texts(meanings, given).of(call, scope))
+            texts = list(_texts(call, scope, meanings, given, set()))
             places = {scope.module.file.parent, *roots}
             named = {each for each in map(Path, _paths(texts, places)) if any(map(each.is_relative_to, roots))}
             yield frozenset(each for each in named if each.is_file())
@@ -422,7 +403,7 @@ def files_read(
 
 def _is_read(call: ast.Call, scope: CodeScope, meanings: Meanings) -> bool:
     function = call.func
-    name = str(getattr(function, "id", getattr(function, "attr", "")))
+    name = word(function)
     meaning = meanings.path(function, scope)
     if isinstance(meaning, (Definition, Variable)):
         return False
@@ -434,32 +415,27 @@ def _is_read(call: ast.Call, scope: CodeScope, meanings: Meanings) -> bool:
     return not (isinstance(mode, str) and _WRITES & set(mode))
 
 
-class _Texts:
-    def __init__(self, meanings: Meanings, given: Mapping[str, object]) -> None:
-        self._meanings = meanings
-        self._given = given
-        self._seen: set[Variable] = set()
-
-    def of(self, node: ast.AST, scope: CodeScope) -> Iterator[str]:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
-        elif isinstance(node, (ast.Name, ast.Attribute)) and (meaning := self._meanings.path(node, scope)) is not None:
-            if isinstance(meaning, Variable) and meaning not in self._seen:
-                self._seen.add(meaning)
-                yield from self._variable(meaning)
-        else:
-            for child in ast.iter_child_nodes(node):
-                yield from self.of(child, scope)
-
-    def _variable(self, variable: Variable) -> Iterator[str]:
-        statements = variable.scope.bound.get(variable.name, [])
-        given = self._given.get(variable.name)
-        if not statements and isinstance(given, (str, PurePath)):
-            yield str(given)
-        for one in statements:
-            value = getattr(one, "value", None)
-            if isinstance(value, ast.AST):
-                yield from self.of(value, variable.scope)
+def _texts(
+    node: ast.AST, scope: CodeScope, meanings: Meanings, given: Mapping[str, object], seen: set[Variable]
+) -> Iterator[str]:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+        return
+    children: Iterable[object] = ast.iter_child_nodes(node)
+    meaning = meanings.path(node, scope) if isinstance(node, (ast.Name, ast.Attribute)) else None
+    if isinstance(meaning, Variable) and meaning not in seen:
+        seen.add(meaning)
+        scope = meaning.scope
+        statements = scope.bound.get(meaning.name, [])
+        value = given.get(meaning.name)
+        if not statements and isinstance(value, (str, PurePath)):
+            yield str(value)
+        children = [getattr(one, "value", None) for one in statements]
+    elif meaning is not None:
+        return
+    for child in children:
+        if isinstance(child, ast.AST):
+            yield from _texts(child, scope, meanings, given, seen)
 
 
 def _paths(texts: list[str], places: Iterable[Path]) -> Iterator[str]:

@@ -81,9 +81,17 @@ class CodeReach:
 def reach_of(function: Callable[..., Any]) -> CodeReach:
     """The code that the function reaches. Reads files, and imports nothing."""
     plain, bound = _unwrapped(function)
-    modules = Modules(Path(plain.__code__.co_filename if plain else ""))
-    meanings = Meanings(modules)
-    root = _root(plain, meanings) if plain else []
+    meanings = Meanings(Modules(Path(plain.__code__.co_filename if plain else "")))
+    root: list[Token] = []
+    if plain is not None:
+        code = plain.__code__
+        module = meanings.modules.parsed(Path(code.co_filename), plain.__globals__)
+        found = meanings.function_at(module, code.co_name, code.co_firstlineno) if module else []
+        cells = list(zip(code.co_freevars, plain.__closure__ or (), strict=True))
+        for owner, name, cell in ((scope.owner(name), name, cell) for scope in found for name, cell in cells):
+            if owner is not None and not differs(owner, name, DIFFERS_EACH_TIME):
+                meanings.cells.setdefault(owner, {})[name] = cell
+        root += [Definition(scope) for scope in found] or _instructions(code)
     for value in bound:
         root += value_text(value, meanings.of_function, only_functions=False) or _type_of(value, meanings)
     return _reach(root, meanings)
@@ -115,31 +123,15 @@ def _unwrapped(function: object) -> tuple[types.FunctionType | None, list[object
     return (call, [function]) if isinstance(call, types.FunctionType) else (None, [function])
 
 
-def _root(function: types.FunctionType, meanings: Meanings) -> list[Token]:
-    code = function.__code__
-    module = meanings.modules.parsed(Path(code.co_filename), function.__globals__)
-    found = meanings.function_at(module, code.co_name, code.co_firstlineno) if module else []
-    for scope in found:
-        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-            owner = scope.owner(name)
-            if owner is not None and not differs(owner, name, DIFFERS_EACH_TIME):
-                meanings.cells.setdefault(owner, {})[name] = cell
-    return [Definition(scope) for scope in found] or list(_instructions(code))
-
-
 def _type_of(value: object, meanings: Meanings) -> list[Token]:
     kind = type(value)
-    module = meanings.modules.parsed(Path(vars_of(sys.modules.get(kind.__module__)).get("__file__") or ""))
+    module = meanings.modules.loaded(kind.__module__)
     found = meanings.member(module, kind.__qualname__) if module else None
-    fields: list[Token] = []
-    if isinstance(found, Definition | Variable):
-        fields = (
-            value_text(vars(value), meanings.of_function, only_functions=False) or []
-            if hasattr(value, "__dict__")
-            else []
-        )
-        return [found, *fields]
-    return [f"instance {kind.__module__}.{kind.__qualname__}"]
+    if not isinstance(found, Definition | Variable):
+        return [f"instance {kind.__module__}.{kind.__qualname__}"]
+    if not hasattr(value, "__dict__"):
+        return [found]
+    return [found, *(value_text(vars(value), meanings.of_function, only_functions=False) or [])]
 
 
 def _instructions(code: types.CodeType) -> Iterator[str]:
@@ -174,12 +166,11 @@ class _Graph:
 
     def functions(self) -> dict[str, str]:
         found: dict[str, set[str]] = {}
-        for name, scope in (*self._defined(), *self._registered()):
+        for name, scope in self._named():
             is_class = isinstance(scope.node, ast.ClassDef)
             made_by = [Callers(scope)] if is_class else []
             found.setdefault(name, set()).add(self.digest([Definition(scope), *made_by]))
-        tokens = {token for piece in self._reached for token in self._text(piece) if isinstance(token, str)}
-        for path in sorted(token.removeprefix("library ") for token in tokens if token.startswith("library ")):
+        for path in sorted(self._libraries(self._reached)):
             if path != "functools.partial":
                 found.setdefault(path.rpartition(".")[2], {path})
         return {name: sha256(json.dumps(sorted(found[name])).encode()).hexdigest() for name in sorted(found)}
@@ -187,24 +178,19 @@ class _Graph:
     def uses(self, root: Iterable[Token], names: Iterable[str] | None) -> Uses:
         """The uses of the named functions, or all uses if the code does not show a name, such as a partial's."""
         first, wanted = set(root), set(names or ())
-        known = [
-            (name, Definition(scope))
-            for name, scope in (*self._defined(), *self._registered())
-            if Definition(scope) not in first
-        ]
+        known = [(name, Definition(scope)) for name, scope in self._named() if Definition(scope) not in first]
         called = [piece for name, piece in known if name in wanted] or [piece for _, piece in known]
         pieces = self._reached if names is None else self._reachable(called)
-        tokens = {token for piece in pieces for token in self._text(piece) if isinstance(token, str)}
-        paths = [token.removeprefix("library ") for token in tokens if token.startswith("library ")]
         scopes = [piece.scope for piece in pieces if isinstance(piece, Definition)]
         variables = frozenset(name for one in scopes for name in variables_read(one.node, one.module.tree))
-        return variables, frozenset(path.partition(".")[0] for path in paths)
+        return variables, frozenset(path.partition(".")[0] for path in self._libraries(pieces))
 
-    def _registered(self) -> Iterator[tuple[str, CodeScope]]:
-        for name, scopes in self._meanings.registered.items():
-            yield from ((name, scope) for scope in scopes)
+    def _libraries(self, pieces: Iterable[Piece]) -> set[str]:
+        tokens = {token for piece in pieces for token in self._text(piece) if isinstance(token, str)}
+        return {token.removeprefix("library ") for token in tokens if token.startswith("library ")}
 
-    def _defined(self) -> Iterator[tuple[str, CodeScope]]:
+    def _named(self) -> Iterator[tuple[str, CodeScope]]:
+        """The defined functions and classes, and registered functions, by their names."""
         reached = {piece.scope for piece in self._reached if isinstance(piece, Definition)}
         for module in {scope.module for scope in reached}:
             for node, scope in module.scopes.items():
@@ -215,6 +201,8 @@ class _Graph:
                     outer = scope.parent
                     is_method = outer is not None and isinstance(outer.node, ast.ClassDef)
                     yield getattr(node, "name", "<lambda>"), outer if is_method and outer is not None else scope
+        for name, scopes in self._meanings.registered.items():
+            yield from ((name, scope) for scope in scopes)
 
     def _reachable(self, root: Iterable[Token]) -> list[Piece]:
         found = dict.fromkeys(token for token in root if not isinstance(token, str))
@@ -226,15 +214,14 @@ class _Graph:
         return queue
 
     def _text(self, piece: Piece, *, with_callers: bool = False) -> tuple[Token, ...]:
-        if isinstance(piece, Callers):
-            return self._callers(piece.scope) if with_callers else ()
-        return write(piece, self._meanings)
-
-    def _callers(self, scope: CodeScope) -> tuple[Token, ...]:
-        outer = scope.parent
+        if not isinstance(piece, Callers):
+            return write(piece, self._meanings)
+        scope, outer = piece.scope, piece.scope.parent
+        if not with_callers:
+            return ()
         if outer is not None and isinstance(outer.node, FUNCTIONS):
             return (Definition(outer),)
-        return tuple(piece for made, users in self._users.items() if scope in (made, made.parent) for piece in users)
+        return tuple(user for made, users in self._users.items() if scope in (made, made.parent) for user in users)
 
     @staticmethod
     def _numbered(tokens: Iterable[Token], numbers: dict[Piece, int]) -> list[str | int]:
@@ -299,8 +286,8 @@ def present_environment(
     """
     if not kept.environment:
         return {}
-    set_again = {name: value for name, value in _process(recorded).items() if value}
-    given = _executors(recorded if set_again else settings)
+    set_again = {name: value for name, value in _below(recorded, PROCESS_VARIABLE).items() if value}
+    given = _below(recorded if set_again else settings, EXECUTOR_VARIABLE)
     named = [name for name in kept.environment if not name.startswith(EXECUTOR_VARIABLE)]
     return environment_of(named, given, {**process, **set_again})
 
@@ -327,7 +314,7 @@ def environment_settings(program: Program | None, spark: SparkSession) -> dict[s
 def changed_environment(spark: SparkSession, before: Mapping[str, str]) -> dict[str, tuple[str | None, str | None]]:
     """The old and present value of each changed variable, by executor setting."""
     given = spark.sparkContext.environment
-    kept, present = {**_process(before), **_executors(before)}, {**os.environ, **given}
+    kept, present = {**_below(before, PROCESS_VARIABLE), **_below(before, EXECUTOR_VARIABLE)}, {**os.environ, **given}
     added = {name: "" for name in given if kept and name not in kept and _is_replaced(name)}
     found = {}
     for name, value in sorted({**kept, **added}.items()):
@@ -343,7 +330,11 @@ def replace_environment(spark: SparkSession, settings: Mapping[str, str]) -> Non
 
     Raises Refused (``variable-set``) for a variable that the run lacked: workers inherit it.
     """
-    given, process, executors = spark.sparkContext.environment, _process(settings), _executors(settings)
+    given, process, executors = (
+        spark.sparkContext.environment,
+        _below(settings, PROCESS_VARIABLE),
+        _below(settings, EXECUTOR_VARIABLE),
+    )
     for name in [name for name in given if process and _is_replaced(name)]:
         del given[name]
     given.update(executors)
@@ -365,7 +356,7 @@ def replace_environment(spark: SparkSession, settings: Mapping[str, str]) -> Non
 
 def of_workers(spark: SparkSession, settings: Mapping[str, str]) -> dict[str, str]:
     """Workers' variables under a run's settings: Spark's have those of its start."""
-    process = {name: os.environ[name] for name in _process(settings) if name in os.environ}
+    process = {name: os.environ[name] for name in _below(settings, PROCESS_VARIABLE) if name in os.environ}
     return {**process, **spark.sparkContext.environment}
 
 
@@ -385,14 +376,6 @@ def restore_environment(spark: SparkSession, before: Environment) -> None:
     spark.sparkContext.environment.clear()
     spark.sparkContext.environment.update(given)
     time.tzset()
-
-
-def _process(settings: Mapping[str, str]) -> dict[str, str]:
-    return _below(settings, PROCESS_VARIABLE)
-
-
-def _executors(settings: Mapping[str, str]) -> dict[str, str]:
-    return _below(settings, EXECUTOR_VARIABLE)
 
 
 def _below(settings: Mapping[str, str], prefix: str) -> dict[str, str]:

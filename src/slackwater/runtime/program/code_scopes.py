@@ -9,9 +9,9 @@ import ast
 import stat
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile
@@ -109,9 +109,22 @@ class Modules:
 
     def parsed(self, file: Path, namespace: Mapping[str, Any] | None = None) -> Module | None:
         if file not in self._parsed:
-            known = self._loaded.get(str(file), {}) if namespace is None else namespace
-            self._parsed[file] = self._parse(file, known)
+            self._parsed[file] = None
+            if file.suffix != ".py" or any(file.is_relative_to(folder) for folder in self._libraries):
+                return None
+            try:
+                tree = ast.parse(read_source(file))
+            except (OSError, SyntaxError, ValueError):
+                return None
+            module = Module(file, self._loaded.get(str(file), {}) if namespace is None else namespace, tree)
+            _build(module, tree, None)
+            self._parsed[file] = module
         return self._parsed[file]
+
+    def loaded(self, name: str) -> Module | None:
+        """The module of this name that runs in this process."""
+        file = vars_of(sys.modules.get(name)).get("__file__")
+        return self.parsed(Path(file)) if file else None
 
     def named(self, name: str, level: int, importer: Module) -> Module | None:
         if level:
@@ -120,9 +133,8 @@ class Modules:
         if name.partition(".")[0] in NOT_THE_PROJECTS:
             return None
         # The loaded module is the one that runs, also where ``sys.path`` has changed since.
-        loaded = vars_of(sys.modules.get(name)).get("__file__")
-        if loaded:
-            return self.parsed(Path(loaded))
+        if vars_of(sys.modules.get(name)).get("__file__"):
+            return self.loaded(name)
         folders = (str(self.folder), *(folder or "." for folder in sys.path))
         found = (self._below(Path(folder).absolute(), name) for folder in folders)
         return next((module for module in found if module is not None), None)
@@ -147,17 +159,6 @@ class Modules:
                 return self.parsed(file)
         return None
 
-    def _parse(self, file: Path, namespace: Mapping[str, Any]) -> Module | None:
-        if file.suffix != ".py" or any(file.is_relative_to(folder) for folder in self._libraries):
-            return None
-        try:
-            tree = ast.parse(read_source(file))
-        except (OSError, SyntaxError, ValueError):
-            return None
-        module = Module(file, namespace, tree)
-        _build(module, tree, None)
-        return module
-
 
 def imported_files(file: Path) -> tuple[Path, ...]:
     """The files of direct and indirect imports, anywhere in the code.
@@ -181,17 +182,12 @@ def vars_of(module: object) -> Mapping[str, Any]:
     return getattr(module, "__dict__", {})
 
 
-@cache
-def _installed() -> tuple[Path, ...]:
-    paths = sysconfig.get_paths()
-    return tuple({Path(paths[name]) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
-
-
 def _libraries(home: Path) -> tuple[Path, ...]:
     slackwater = Path(__file__).parents[2]
     around = [folder for folder in home.parents if folder.name in ("site-packages", "dist-packages")]
     if not around:
-        return (*_installed(), slackwater)
+        names = ("stdlib", "platstdlib", "purelib", "platlib")
+        return (*{Path(sysconfig.get_path(name)) for name in names}, slackwater)
     top = home.relative_to(around[0]).parts[0]
     return (*(entry for entry in around[0].iterdir() if entry.name != top), slackwater)
 
@@ -199,9 +195,15 @@ def _libraries(home: Path) -> tuple[Path, ...]:
 def _build(module: Module, node: ast.AST, parent: CodeScope | None) -> None:
     scope = CodeScope(module, node, parent)
     module.scopes[node] = scope
-    for name in _given_names(node):
-        scope.bound[name] = []
-        scope.others.add(name)
+    if isinstance(node, FUNCTIONS):
+        given = node.args
+        every = [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]
+        names = [one.arg for one in every if one is not None]
+    else:
+        targets = [generator.target for generator in getattr(node, "generators", [])]
+        names = [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+    scope.bound.update({name: [] for name in names})
+    scope.others.update(names)
     for statement in scope.body():
         for part in own_nodes(statement):
             _bind(scope, statement, part)
@@ -220,34 +222,21 @@ def _opens(node: ast.AST) -> bool:
     return isinstance(node, (*FUNCTIONS, ast.ClassDef, *COMPREHENSIONS))
 
 
-def _given_names(node: ast.AST) -> list[str]:
-    """The parameters of a function, or the targets of a comprehension."""
-    if isinstance(node, FUNCTIONS):
-        given = node.args
-        every = [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]
-        return [one.arg for one in every if one is not None]
-    generators = node.generators if isinstance(node, COMPREHENSIONS) else []
-    parts = (part for generator in generators for part in ast.walk(generator.target))
-    return [part.id for part in parts if isinstance(part, ast.Name)]
-
-
 def own_nodes(node: ast.AST, *, inside: bool = False) -> Iterator[ast.AST]:
     yield node
-    for child in _own_children(node, inside=inside):
-        yield from own_nodes(child)
-
-
-def _own_children(node: ast.AST, *, inside: bool) -> Iterator[ast.AST]:
+    children: Iterable[ast.AST | None]
     if inside or not _opens(node):
-        yield from ast.iter_child_nodes(node)
+        children = ast.iter_child_nodes(node)
     elif isinstance(node, FUNCTIONS):
-        yield from getattr(node, "decorator_list", [])
-        yield from (default for default in (*node.args.defaults, *node.args.kw_defaults) if default is not None)
+        children = (*getattr(node, "decorator_list", []), *node.args.defaults, *node.args.kw_defaults)
     elif isinstance(node, ast.ClassDef):
-        yield from (*node.decorator_list, *node.bases, *node.keywords)
+        children = (*node.decorator_list, *node.bases, *node.keywords)
     else:
         # A name that := binds in a comprehension is one of the scope around it.
-        yield from (part.target for part in ast.walk(node) if isinstance(part, ast.NamedExpr))
+        children = (part.target for part in ast.walk(node) if isinstance(part, ast.NamedExpr))
+    for child in children:
+        if child is not None:
+            yield from own_nodes(child)
 
 
 def _bind(scope: CodeScope, statement: ast.stmt, part: ast.AST) -> None:
@@ -266,7 +255,7 @@ def _bind(scope: CodeScope, statement: ast.stmt, part: ast.AST) -> None:
         scope.others.add(name)
         if statement not in scope.bound.setdefault(name, []):
             scope.bound[name].append(statement)
-    for name in _names_changed(part):
+    for name in filter(None, map(root_name, _changed(part))):
         if statement not in scope.changed.setdefault(name, []):
             scope.changed[name].append(statement)
 
@@ -291,25 +280,30 @@ def _names_bound(part: ast.AST) -> list[str]:
     return [part.rest] if isinstance(part, ast.MatchMapping) and part.rest else []
 
 
-def _names_changed(part: ast.AST) -> list[str]:
-    if isinstance(part, (ast.Subscript, ast.Attribute)) and isinstance(part.ctx, (ast.Store, ast.Del)):
-        return _root(part)
+def _changed(part: ast.AST) -> Sequence[ast.AST]:
+    """The values that a part of a statement may change in place."""
+    if isinstance(part, (ast.Subscript, ast.Attribute)):
+        return [] if isinstance(part.ctx, ast.Load) else [part]
     if isinstance(part, ast.AugAssign):
-        return _root(part.target)
+        return [part.target]
     if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
-        return [] if part.func.attr in READING_METHODS else _root(part.func)
-    if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.args:
-        return _root(part.args[0]) if part.func.id in CHANGING_FUNCTIONS else []
-    if isinstance(part, DEFINITIONS):
-        # ``@function.register``: a decorator without arguments is no call.
-        return [name for one in part.decorator_list if isinstance(one, ast.Attribute) for name in _root(one)]
-    return []
+        return [] if part.func.attr in READING_METHODS else [part.func]
+    if isinstance(part, ast.Call):
+        return part.args[:1] if word(part.func) in CHANGING_FUNCTIONS else []
+    # ``@function.register``: a decorator without arguments is no call.
+    return [one for one in getattr(part, "decorator_list", []) if isinstance(one, ast.Attribute)]
 
 
-def _root(node: ast.AST) -> list[str]:
+def root_name(node: ast.AST) -> str | None:
+    """The variable of which a node is an attribute or element."""
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
-    return [node.id] if isinstance(node, ast.Name) else []
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def word(node: ast.AST) -> str:
+    """A variable's name, or an attribute's last name."""
+    return str(getattr(node, "id", getattr(node, "attr", "")))
 
 
 def is_source(file: Path) -> bool:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import ast
 import builtins
-import sys
 from collections.abc import Callable, Sequence
 from logging import Logger
-from pathlib import Path
 from types import FunctionType
 
 from slackwater.core.masking import is_secret_name
@@ -32,7 +30,7 @@ from slackwater.runtime.program.code_meaning import (
     is_changed,
     value_text,
 )
-from slackwater.runtime.program.code_scopes import FUNCTIONS, CodeScope, vars_of
+from slackwater.runtime.program.code_scopes import FUNCTIONS, CodeScope, root_name, word
 
 LOGGERS = frozenset({"log", "logger", "logging"})
 LOG_METHODS = frozenset({"debug", "info", "warning", "warn", "error", "exception", "critical", "log"})
@@ -46,7 +44,9 @@ READS_NAMES = frozenset({"locals", "vars", "dir", "eval", "exec", "globals"})
 """Functions for which the names of variables matter."""
 
 METHODS = (ast.FunctionDef, ast.AsyncFunctionDef)
-TRANSPARENT_DECORATORS = frozenset({"staticmethod", "classmethod", "property", "override", "abstractmethod"})
+TRANSPARENT_DECORATORS = frozenset(
+    {"staticmethod", "classmethod", "property", "override", "abstractmethod", "setter", "getter"}
+)
 SKIPPED_FIELDS = frozenset(
     {"ctx", "type_comment", "annotation", "returns", "type_params", "kind", "simple", "type_ignores"}
 )
@@ -91,11 +91,9 @@ class _Writer:
         node = scope.node
         if isinstance(node, ast.ClassDef):
             self._class(node, scope, outer)
-        elif isinstance(node, FUNCTIONS):
+            return
+        if isinstance(node, FUNCTIONS):
             self._function(node, scope, outer)
-            self._replacement(node, scope)
-
-    def _replacement(self, node: ast.AST, scope: CodeScope) -> None:
         module, name = scope.module, getattr(node, "name", None)
         live = module.namespace.get(name) if name is not None and scope.parent is module.scope else None
         if live is None or getattr(node, "decorator_list", []):
@@ -151,7 +149,7 @@ class _Writer:
             return node.value is None and not isinstance(scope.node, ast.ClassDef)
         if isinstance(node, ast.If):
             dropped = all(self._dropped(one, scope) for one in (*node.body, *node.orelse))
-            return _named(node.test, "TYPE_CHECKING") or (dropped and _is_pure(node.test))
+            return word(node.test) == "TYPE_CHECKING" or (dropped and _is_pure(node.test))
         if not isinstance(node, ast.Expr):
             return False
         return isinstance(node.value, ast.Constant) or self._is_log_line(node.value, scope)
@@ -164,9 +162,8 @@ class _Writer:
             return function.id == "print" and scope.owner("print") is None
         if not isinstance(function, ast.Attribute) or function.attr not in LOG_METHODS:
             return False
-        base = function.value
-        name = base.id if isinstance(base, ast.Name) else base.attr if isinstance(base, ast.Attribute) else ""
-        if isinstance(base, ast.Name) and scope.owner(name) is scope.module.scope:
+        name = word(function.value)
+        if isinstance(function.value, ast.Name) and scope.owner(name) is scope.module.scope:
             return name.strip("_").lower() in LOGGERS or isinstance(scope.module.namespace.get(name), Logger)
         return name.strip("_").lower() in LOGGERS
 
@@ -209,7 +206,10 @@ class _Writer:
 
     def _local(self, name: str, owner: CodeScope) -> None:
         # Attributes of a class are found by their names, and ``locals()`` returns the names of variables.
-        if isinstance(owner.node, ast.ClassDef) or _reads_names(owner):
+        calls = (part.func for part in ast.walk(owner.node) if isinstance(part, ast.Call))
+        if isinstance(owner.node, ast.ClassDef) or any(
+            isinstance(function, ast.Name) and function.id in READS_NAMES for function in calls
+        ):
             self.tokens.append(f"named {name}")
             return
         number = self._numbers.setdefault((owner, name), len(self._numbers))
@@ -227,34 +227,32 @@ class _Writer:
                 self.tokens.append(Whole(scope.module))
 
     def _write_attribute(self, node: ast.Attribute, scope: CodeScope) -> None:
-        meaning = self._meanings.path(node, scope) if _is_outside(node, scope, self._opened) else None
+        name = root_name(node)
+        owner = scope.owner(name) if name is not None else None
+        is_local = owner is not None and owner in self._opened and not owner.is_import(name or "")
+        meaning = None if is_local else self._meanings.path(node, scope)
         if meaning is None:
             self._generic(node, scope)
         else:
             self._meaning(meaning, node.attr, scope)
 
     def _write_call(self, node: ast.Call, scope: CodeScope) -> None:
-        function, given = node.func, node.args
+        called, given = word(node.func), node.args
         texts = [one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str)]
-        if _named(function, "getattr") and len(given) == 2 and texts and texts[0].isidentifier():  # noqa: PLR2004
+        if called == "getattr" and len(given) == 2 and texts and texts[0].isidentifier():  # noqa: PLR2004
             self.node(ast.Attribute(given[0], texts[0], ast.Load()), scope)
             return
-        if texts and (_named(function, "import_module") or _named(function, "__import__")):
+        if texts and called in ("import_module", "__import__"):
             module = self._meanings.modules.named(texts[0], 0, scope.module)
             if module is not None:
                 self.tokens.append(Whole(module))
                 return
-        if texts and _named(function, "register") and len(given) > 1:
-            self._registered(texts[0], given[1], scope)
+        if texts and called == "register" and len(given) > 1:
+            inner = scope.module.scopes.get(given[1])
+            meaning = self._meanings.path(given[1], scope) if inner is None else Definition(inner)
+            if isinstance(meaning, Definition):
+                self._meanings.registered.setdefault(texts[0], set()).add(meaning.scope)
         self._generic(self._with_places(node, scope), scope)
-
-    def _registered(self, name: str, function: ast.expr, scope: CodeScope) -> None:
-        if function in scope.module.scopes:
-            self._meanings.registered.setdefault(name, set()).add(scope.module.scopes[function])
-            return
-        meaning = self._meanings.path(function, scope)
-        if isinstance(meaning, Definition):
-            self._meanings.registered.setdefault(name, set()).add(meaning.scope)
 
     def _with_places(self, node: ast.Call, scope: CodeScope) -> ast.Call:
         called = self._meanings.path(node.func, scope)
@@ -287,7 +285,7 @@ class _Writer:
         # A base class or a decorator, such as ``dataclass``, may read the annotations of a class.
         if isinstance(scope.node, ast.ClassDef) and (scope.node.bases or scope.node.decorator_list):
             kept = [name for name in KEPT_ANNOTATIONS if name in ast.dump(node.annotation)]
-            if not scope.node.bases and all(_named(_called(one), "dataclass") for one in scope.node.decorator_list):
+            if not scope.node.bases and all(word(_called(one)) == "dataclass" for one in scope.node.decorator_list):
                 self.tokens += kept
             else:
                 self.node(node.annotation, scope)
@@ -313,22 +311,20 @@ class _Writer:
         self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, inner: CodeScope, outer: CodeScope
     ) -> None:
         self.tokens.append(type(node).__name__)
-        decorators = [one for one in getattr(node, "decorator_list", []) if not _is_stream(one)]
+        decorators: list[ast.expr] = [
+            one
+            for one in getattr(node, "decorator_list", [])
+            # The arguments of ``@pipeline.stream(...)`` are compared elsewhere.
+            if not (isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and one.func.attr == "stream")
+        ]
         for decorator in decorators:
             self.node(decorator, outer)
         keeps_annotations = any(
             not isinstance(self._meanings.path(_called(one), outer), Library)
-            and not any(_named(one, name) for name in (*TRANSPARENT_DECORATORS, "setter", "getter"))
+            and word(one) not in TRANSPARENT_DECORATORS
             for one in decorators
         )
-        self._arguments(node.args, inner, outer, keeps_annotations)
-        if isinstance(node, ast.Lambda):
-            self.node(node.body, inner)
-        else:
-            self.statements(node.body, inner)
-        self.tokens.append(";")
-
-    def _arguments(self, given: ast.arguments, inner: CodeScope, outer: CodeScope, keeps_annotations: bool) -> None:
+        given = node.args
         groups: dict[str, Sequence[ast.arg | None]] = {
             "pos": given.posonlyargs,
             "arg": given.args,
@@ -347,27 +343,27 @@ class _Writer:
             self.tokens.append("default")
             if default is not None:
                 self.node(default, outer)
+        if isinstance(node, ast.Lambda):
+            self.node(node.body, inner)
+        else:
+            self.statements(node.body, inner)
+        self.tokens.append(";")
 
     def _class(self, node: ast.ClassDef, inner: CodeScope, outer: CodeScope) -> None:
         self.tokens.append("class")
         for part in (*node.decorator_list, *node.bases, *node.keywords):
             self.node(part, outer)
-        self._subclasses(node, inner)
+        live = inner.module.namespace.get(node.name) if inner.parent is inner.module.scope else None
+        derived: list[type] = []
+        if isinstance(live, type) and any(getattr(one, "name", None) == "__init_subclass__" for one in node.body):
+            derived = sorted(type.__subclasses__(live), key=lambda each: each.__qualname__)
+        for one in derived:
+            other = self._meanings.modules.loaded(one.__module__)
+            found = self._meanings.member(other, one.__qualname__) if other is not None else None
+            self.tokens += [found] if isinstance(found, Definition | Variable) else []
         # The order of methods does not matter.
         self.statements(sorted(node.body, key=lambda one: one.name if isinstance(one, METHODS) else ""), inner)
         self.tokens.append(";")
-
-    def _subclasses(self, node: ast.ClassDef, inner: CodeScope) -> None:
-        module = inner.module
-        live = module.namespace.get(node.name) if inner.parent is module.scope else None
-        if not isinstance(live, type) or all(getattr(one, "name", None) != "__init_subclass__" for one in node.body):
-            return
-        derived: list[type] = type.__subclasses__(live)
-        for one in sorted(derived, key=lambda each: each.__qualname__):
-            file = vars_of(sys.modules.get(one.__module__)).get("__file__")
-            other = self._meanings.modules.parsed(Path(file)) if file else None
-            found = self._meanings.member(other, one.__qualname__) if other is not None else None
-            self.tokens += [found] if isinstance(found, Definition | Variable) else []
 
     _write_functiondef = _write_asyncfunctiondef = _write_lambda = _write_classdef = _nested
 
@@ -396,44 +392,14 @@ class _Writer:
     _write_excepthandler = _write_matchas = _write_matchstar = _write_matchmapping = _named_parts
 
 
-def _is_outside(node: ast.expr, scope: CodeScope, opened: set[CodeScope]) -> bool:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return False
-    owner = scope.owner(node.id)
-    return owner is None or owner not in opened or owner.is_import(node.id)
-
-
-def _named(node: ast.expr, name: str) -> bool:
-    return name == (node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None)
-
-
 def _called(decorator: ast.expr) -> ast.expr:
     return decorator.func if isinstance(decorator, ast.Call) else decorator
-
-
-def _is_stream(decorator: ast.expr) -> bool:
-    """Return whether this is ``@pipeline.stream(...)``: its arguments are compared elsewhere."""
-    return (
-        isinstance(decorator, ast.Call)
-        and isinstance(decorator.func, ast.Attribute)
-        and decorator.func.attr == "stream"
-    )
 
 
 def _is_pure(node: ast.AST) -> bool:
     for part in ast.walk(node):
         if isinstance(part, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
             return False
-        if isinstance(part, ast.Call):
-            function = part.func
-            name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
-            if name not in HARMLESS_CALLS:
-                return False
+        if isinstance(part, ast.Call) and word(part.func) not in HARMLESS_CALLS:
+            return False
     return True
-
-
-def _reads_names(scope: CodeScope) -> bool:
-    calls = (part for part in ast.walk(scope.node) if isinstance(part, ast.Call))
-    return any(isinstance(call.func, ast.Name) and call.func.id in READS_NAMES for call in calls)

@@ -11,7 +11,6 @@ Source: ``TimeWindow``, ``SessionWindow``, ``ResolveTimeWindows``, ``StreamingJo
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -19,7 +18,7 @@ from typing import Any
 from py4j.java_gateway import get_field
 
 from slackwater.core.program import Window, WindowKind
-from slackwater.formats.plan_json import TreeNode
+from slackwater.formats.plan_json import TreeNode, parse_plan
 from slackwater.runtime.program.logical_plan import (
     WATERMARK,
     active_jvm,
@@ -29,7 +28,6 @@ from slackwater.runtime.program.logical_plan import (
     nodes_of,
 )
 
-EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 DELAY = "spark.watermarkDelayMs"
 WINDOW = "spark.timeWindow"
 SESSION = "spark.sessionWindow"
@@ -47,12 +45,15 @@ PROBES_MS = (1_700_000_000_000, 1_800_000_000_000)
 
 
 def windows_of(nodes: Sequence[Any]) -> set[int]:
-    return {
-        length
-        for node in nodes
-        if class_name(node) in ("Project", "Expand")
-        for length in {length for tree in _window_trees(node) for length in _lengths_ms(tree)}
-    }
+    """The window lengths in Spark's JSON: Literal "end", ... Add(start, Literal(length in us))."""
+    found = set()
+    for parts in (list(tree.walk()) for tree in _window_trees(nodes)):
+        for place, node in enumerate(parts):
+            if node.name == "Literal" and node.fields.get("value") == "end":
+                added = next((one for one in parts[place + 1 : place + 4] if one.name == "Add"), None)
+                if added is not None and added.children[1].name == "Literal":
+                    found.add(int(added.children[1].fields["value"]) // 1000)
+    return found
 
 
 def window_retention_ms(nodes: Sequence[Any], aggregates: Sequence[Any], windows: set[int]) -> int | None:
@@ -78,8 +79,12 @@ def window_retention_ms(nodes: Sequence[Any], aggregates: Sequence[Any], windows
 
 def window_starts_ms(nodes: Sequence[Any]) -> tuple[int, int] | None:
     """The distance of window starts and the first start after the epoch; ``None``: unknown, or they differ."""
-    trees = [tree for node in nodes if class_name(node) in ("Project", "Expand") for tree in _window_trees(node)]
-    found = {starts for tree in trees for starts in _starts_ms(tree)}
+    found: set[tuple[int, int] | None] = set()
+    for node in (one for tree in _window_trees(nodes) for one in tree.walk() if one.name == "Remainder"):
+        # ``(time - start) % slide``
+        left, slide = node.children
+        slide_ms, start_ms = _whole_ms(slide), _whole_ms(left.children[1] if left.name == "Subtract" else left)
+        found.add(None if slide_ms is None or start_ms is None else (slide_ms, start_ms))
     return found.pop() if len(found) == 1 else None
 
 
@@ -94,12 +99,27 @@ def session_gap_ms(nodes: Sequence[Any], aggregates: Sequence[Any]) -> int | Non
     sessions = _grouped_by(aggregate, SESSION)
     if len(sessions) != 1 or len(_grouped_by(aggregate, DELAY)) != 1:
         return None
-    for node in nodes_of(aggregate.child()):
-        if class_name(node) == "Project":
-            for one in elements(node.projectList()):
-                if class_name(one) == "Alias" and _same(one, sessions[0]):
-                    return _constant_gap_ms(node.child(), one)
-    return None
+    projected = (
+        (node.child(), one)
+        for node in nodes_of(aggregate.child())
+        if class_name(node) == "Project"
+        for one in elements(node.projectList())
+        if class_name(one) == "Alias" and _same(one, sessions[0])
+    )
+    child, session = next(projected, (None, None))
+    added = [one for one in nodes_of(session) if class_name(one) in ADDITIONS] if session is not None else []
+    if len(added) != 1:
+        return None
+    time, gap = elements(added[0].children())
+    if class_name(time) != ATTRIBUTE or not _is_event_time(child, time) or not gap.foldable():
+        return None
+    length = gap.eval(None)
+    if length is None or get_field(length, "months") or get_field(length, "days"):
+        # A day is not always as long, by the time zone.
+        return None
+    micros = get_field(length, "microseconds")
+    # Rounded up: with a shorter gap, rows of one session could count as those of two.
+    return -(-micros // 1000) if micros > 0 else None
 
 
 def join_retention_ms(nodes: Sequence[Any], join: Any) -> int | None:
@@ -112,7 +132,10 @@ def join_retention_ms(nodes: Sequence[Any], join: Any) -> int | None:
     if not all(class_name(node) in ABOVE_JOIN for node in above) or join.condition().isEmpty():
         return None
     left, right = _event_time_of(join.left()), _event_time_of(join.right())
-    if left is None or right is None or _joins_by_time(join.condition().get()):
+    equalities = [one for one in nodes_of(join.condition().get()) if class_name(one) in EQUALITIES]
+    references = [reference for one in equalities for reference in elements(one.references().toSeq())]
+    # By a join key that is an event time, Spark evicts by the key, not by the condition.
+    if left is None or right is None or any(one.metadata().contains(DELAY) for one in references):
         return None
     of_left = _kept_behind_ms(join, left, join.left(), join.right())
     of_right = _kept_behind_ms(join, right, join.right(), join.left())
@@ -130,23 +153,18 @@ def evicts_by_time(join: Any) -> bool:
     """
     if join.condition().isEmpty():
         return False
-    if _has_key_of_event_time(join):
-        return True
+    found = active_jvm().org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys.unapply(join)
+    if found.isDefined():
+        # The tuple starts with the type of the join, the keys of the left side and the keys of the right side.
+        keys = [key for side in (1, 2) for key in elements(found.get().productElement(side))]
+        # Only the column itself, as functions of it have no watermark.
+        if any(class_name(key) == ATTRIBUTE and key.metadata().contains(DELAY) for key in keys):
+            return True
     return any(
         any(column.metadata().contains(DELAY) for column in elements(side.output()))
         and _state_watermark_ms(join, side.outputSet(), other, PROBES_MS[0]) is not None
         for side, other in ((join.left(), join.right()), (join.right(), join.left()))
     )
-
-
-def _has_key_of_event_time(join: Any) -> bool:
-    """Return whether a join key is an event time: only the column itself, as functions of it have no watermark."""
-    found = active_jvm().org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys.unapply(join)
-    if found.isEmpty():
-        return False
-    # The tuple starts with the type of the join, the keys of the left side and the keys of the right side.
-    keys = [key for side in (1, 2) for key in elements(found.get().productElement(side))]
-    return any(class_name(key) == ATTRIBUTE and key.metadata().contains(DELAY) for key in keys)
 
 
 def _state_watermark_ms(join: Any, columns: Any, other: Any, watermark_ms: int) -> int | None:
@@ -169,31 +187,6 @@ def _kept_behind_ms(join: Any, column: Any, side: Any, other: Any) -> int | None
 def _event_time_of(side: Any) -> Any | None:
     columns = [column for column in elements(side.output()) if column.metadata().contains(DELAY)]
     return columns[0] if len(columns) == 1 and _is_event_time(side, columns[0]) else None
-
-
-def _joins_by_time(condition: Any) -> bool:
-    """Return whether a join key is an event time: Spark then evicts by the key, not by the condition."""
-    return any(
-        class_name(one) in EQUALITIES
-        and any(reference.metadata().contains(DELAY) for reference in elements(one.references().toSeq()))
-        for one in _expressions(condition)
-    )
-
-
-def _constant_gap_ms(child: Any, session: Any) -> int | None:
-    added = [one for one in _expressions(session) if class_name(one) in ADDITIONS]
-    if len(added) != 1:
-        return None
-    time, gap = elements(added[0].children())
-    if class_name(time) != ATTRIBUTE or not _is_event_time(child, time) or not gap.foldable():
-        return None
-    length = gap.eval(None)
-    if length is None or get_field(length, "months") or get_field(length, "days"):
-        # A day is not always as long, by the time zone.
-        return None
-    micros = get_field(length, "microseconds")
-    # Rounded up: with a shorter gap, rows of one session could count as those of two.
-    return -(-micros // 1000) if micros > 0 else None
 
 
 def _is_event_time(node: Any, column: Any) -> bool:
@@ -228,54 +221,16 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one.exprId().equals(other.exprId()))
 
 
-def _expressions(root: Any) -> Iterator[Any]:
-    yield root
-    for child in elements(root.children()):
-        yield from _expressions(child)
-
-
-def _window_trees(node: Any) -> Iterator[list[dict[str, Any]]]:
-    for expression in elements(node.expressions()):
+def _window_trees(nodes: Sequence[Any]) -> Iterator[TreeNode]:
+    projections = (node for node in nodes if class_name(node) in ("Project", "Expand"))
+    for expression in (one for node in projections for one in elements(node.expressions())):
         if "window" in str(expression) or "precisetimestampconversion" in str(expression):
-            yield json.loads(expression.toJSON())
+            yield parse_plan(expression.toJSON())
 
 
-def _starts_ms(tree: list[dict[str, Any]]) -> Iterator[tuple[int, int] | None]:
-    """The slide and start of each ``(time - start) % slide``."""
-    for index, node in enumerate(tree):
-        if node["class"] == EXPRESSIONS + "Remainder":
-            slide, left = tree[_skip(tree, index + 1)], tree[index + 1]
-            start = tree[_skip(tree, index + 2)] if left["class"] == EXPRESSIONS + "Subtract" else left
-            slide_ms, start_ms = _whole_ms(slide), _whole_ms(start)
-            yield None if slide_ms is None or start_ms is None else (slide_ms, start_ms)
-
-
-def _lengths_ms(tree: list[dict[str, Any]]) -> Iterator[int]:
-    """The window lengths in Spark's JSON: Literal "end", ... Add(start, Literal(length in us))."""
-    for index, node in enumerate(tree):
-        if node["class"] != EXPRESSIONS + "Literal" or node.get("value") != "end":
-            continue
-        for inner_index, inner in enumerate(tree[index + 1 : index + 4], start=index + 1):
-            if inner["class"] == EXPRESSIONS + "Add":
-                right = tree[_skip(tree, inner_index + 1)]
-                if right["class"] == EXPRESSIONS + "Literal":
-                    yield int(right["value"]) // 1000
-                break
-
-
-def _whole_ms(node: dict[str, Any]) -> int | None:
-    if node["class"] != EXPRESSIONS + "Literal" or not str(node.get("value")).removeprefix("-").isdecimal():
-        return None
-    micros = int(node["value"])
-    return None if micros % 1000 else micros // 1000
-
-
-def _skip(tree: list[dict[str, Any]], index: int) -> int:
-    left = 1
-    while left:
-        left += tree[index]["num-children"] - 1
-        index += 1
-    return index
+def _whole_ms(node: TreeNode) -> int | None:
+    micros = _number(node)
+    return None if micros is None or micros % 1000 else micros // 1000
 
 
 CONVERSION = "PreciseTimestampConversion"

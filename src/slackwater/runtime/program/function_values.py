@@ -31,7 +31,7 @@ from slackwater.runtime.program.code_meaning import (
     is_changed,
     kinds_of,
 )
-from slackwater.runtime.program.code_scopes import CodeScope, Module, vars_of
+from slackwater.runtime.program.code_scopes import CodeScope, vars_of
 from slackwater.runtime.program.code_text import names_used, write
 from slackwater.runtime.program.pickled import BROADCAST, MOST_BYTES, NOT_READ, Made, Named, as_pickled
 
@@ -48,6 +48,13 @@ NOT_COMPARED = ("_thread.", "logging.", "numpy.random.", "random.", "slackwater.
 BROADCAST_CLASSES = frozenset({("pyspark.broadcast", "Broadcast"), ("pyspark.core.broadcast", "Broadcast")})
 """Classes compared by name: a command that needs no query does not load pyspark."""
 WRAPPERS = frozenset({"builtins.classmethod", "builtins.property", "builtins.staticmethod"})
+WRAPPED: Mapping[type, tuple[str, ...]] = {
+    types.MethodType: ("__func__", "__self__"),
+    staticmethod: ("__func__",),
+    classmethod: ("__func__",),
+    property: ("fget",),
+}
+"""The attributes with what a method or wrapper wraps."""
 PLAIN = frozenset({type(None), bool, int, float, str, bytes})
 COLLECTIONS = (dict, list, tuple, set, frozenset)
 MOST_SETTINGS = 100
@@ -125,23 +132,25 @@ class _Walk:
             self.around.discard(id(value))
 
     def _parts(self, name: str, value: Any, *, called: bool) -> Iterator[Part]:
+        wrapped = [each for kind, names in WRAPPED.items() if isinstance(value, kind) for each in names]
         if type(value) in (*ATOMS, *COLLECTIONS, bytearray):
             yield name, _written(value, self)
         elif isinstance(value, types.FunctionType):
             yield from self._function(name, value, called=called)
-        elif isinstance(value, types.MethodType):
-            yield from self.parts(name, value.__func__, called=called)
-            yield from self.parts(name, value.__self__, called=called)
+        elif wrapped:
+            for each in wrapped:
+                yield from self.parts(name, getattr(value, each), called=called)
         elif (type(value).__module__, type(value).__name__) in BROADCAST_CLASSES:
             yield from self.parts(name, value.value)
         elif isinstance(value, type):
-            yield from self._class(name, value, called=called)
+            of = value.of if issubclass(value, Made) else Named(value.__module__, value.__qualname__)
+            if called:
+                yield from self._attributes(name, of)
+            else:
+                yield name, self._token(of)
+                self._call(name, value)
         elif isinstance(value, Made):
             yield from self._made(name, value, called=called)
-        elif isinstance(value, (staticmethod, classmethod)):
-            yield from self.parts(name, value.__func__, called=called)
-        elif isinstance(value, property):
-            yield from self.parts(name, value.fget, called=called)
         else:
             yield from self._of_this_process(name, value, called=called)
 
@@ -172,27 +181,23 @@ class _Walk:
         for each, value in vars(function).items():
             if each != "__wrapped__" and not is_secret_name(each):
                 yield from self.parts(each, value)
-        self._outside(function, scopes)
-        yield from self._globals(function, scopes)
-
-    def _outside(self, function: types.FunctionType, scopes: list[CodeScope]) -> None:
         for one in scopes:
             self.outside |= kinds_of(write(Definition(one), self.meanings))
             for files in files_read(one, self.meanings, dict(_given(function)), Path(self.folder)):
                 self.files |= files
                 self.outside |= set() if files else {FILES}
+        yield from self._globals(function, scopes)
+
+    def _of_library(self, function: types.FunctionType) -> None:
+        inner = getattr(function, "__wrapped__", None)
+        for value in [inner] if inner is not None else [value for _, value in _given(function)]:
+            is_object = isinstance(value, Made) and self._is_of_project(value.of)
+            if is_object or isinstance(value, (types.FunctionType, types.MethodType)):
+                self._call("", value)
 
     def _scopes_of(self, code: types.CodeType) -> list[CodeScope]:
         module = self.meanings.modules.parsed(Path(code.co_filename))
         return [] if module is None else self.meanings.function_at(module, code.co_name, code.co_firstlineno)
-
-    def _of_library(self, function: types.FunctionType) -> None:
-        inner = getattr(function, "__wrapped__", None)
-        values = [inner] if inner is not None else [value for _, value in _given(function)]
-        for value in values:
-            is_object = isinstance(value, Made) and self._is_of_project(value.of)
-            if is_object or isinstance(value, (types.FunctionType, types.MethodType)):
-                self._call("", value)
 
     def _globals(self, function: types.FunctionType, scopes: list[CodeScope]) -> Iterator[Part]:
         tokens = dict.fromkeys(token for one in scopes for token in write(Definition(one), self.meanings))
@@ -216,14 +221,6 @@ class _Walk:
                 self._call(name, value)
             else:
                 yield from self.parts(name, value)
-
-    def _class(self, name: str, value: type, *, called: bool) -> Iterator[Part]:
-        of = value.of if issubclass(value, Made) else Named(value.__module__, value.__qualname__)
-        if called:
-            yield from self._attributes(name, of)
-        else:
-            yield name, self._token(of)
-            self._call(name, value)
 
     def _made(self, name: str, made: Made, *, called: bool) -> Iterator[Part]:
         path = made.of.path
@@ -271,7 +268,9 @@ class _Walk:
             yield f"{name}.elements".lstrip("."), _written(made.elements, self)
 
     def _attributes(self, name: str, of: Named) -> Iterator[Part]:
-        live = _live(of) if of.body is None and self._is_of_project(of) else None
+        live: Any = sys.modules.get(of.module) if of.body is None and self._is_of_project(of) else None
+        for part in of.name.split("."):
+            live = vars_of(live).get(part)
         if of.body is None and not isinstance(live, type):
             function = getattr(live, "__wrapped__", live)
             if isinstance(function, types.FunctionType):
@@ -300,17 +299,13 @@ class _Walk:
         return [Definition(one) for one in self._scopes(of)] or [f"library {of.path}"]
 
     def _scopes(self, of: Named) -> list[CodeScope]:
-        module = self._module(of)
+        module = self.meanings.modules.loaded(of.module)
         last = of.name.rpartition(".")[2]
         every = module.scopes.values() if module is not None else ()
         return [one for one in every if getattr(one.node, "name", None) == last]
 
-    def _module(self, of: Named) -> Module | None:
-        file = vars_of(sys.modules.get(of.module)).get("__file__")
-        return self.meanings.modules.parsed(Path(file)) if file else None
-
     def _is_of_project(self, of: Named) -> bool:
-        return of.body is not None or self._module(of) is not None
+        return of.body is not None or self.meanings.modules.loaded(of.module) is not None
 
 
 class _DeepWriter(ValueWriter):
@@ -343,31 +338,24 @@ class _DeepWriter(ValueWriter):
         if isinstance(value, dict) and len(value) <= MOST_SETTINGS:
             value = {key: one for key, one in value.items() if not (isinstance(key, str) and is_secret_name(key))}
         inside = [*value, *value.values()] if isinstance(value, dict) else value
+        pairs = value.items() if isinstance(value, dict) else value
         if set(map(type, inside)) <= PLAIN:
             # At once: tables have many elements.
-            text = repr(value if isinstance(value, (list, tuple)) else _ordered(value)).replace(
-                self._walk.folder, _PLACE
-            )
+            ordered = value
+            if not isinstance(value, (list, tuple)):
+                try:
+                    ordered = sorted(pairs)
+                except TypeError:
+                    ordered = sorted(pairs, key=repr)
+            text = repr(ordered).replace(self._walk.folder, _PLACE)
             self._add(f"{type(value).__name__} {sha256(text.encode(errors='surrogatepass')).hexdigest()}")
         elif isinstance(value, (list, tuple)):
             self._parts(type(value).__name__, value)
         else:
-            written = [_written(one, self._walk) for one in _pairs(value)]
-            self._parts_written(_in_order(written))
+            self._parts_written(_in_order(_written(one, self._walk) for one in pairs))
 
     def _add(self, text: str) -> None:
         super()._add(text.replace(self._walk.folder, _PLACE))
-
-
-def _ordered(value: Any) -> list[Any]:
-    try:
-        return sorted(_pairs(value))
-    except TypeError:
-        return sorted(_pairs(value), key=repr)
-
-
-def _pairs(value: Any) -> Iterable[Any]:
-    return value.items() if isinstance(value, dict) else value
 
 
 def _written(value: object, walk: _Walk) -> list[Token]:
@@ -406,10 +394,3 @@ def _is_compared(scope: CodeScope, name: str, value: object) -> bool:
     if is_secret_name(name) or differs(owner, name, DIFFERS_EACH_RUN):
         return False
     return not (isinstance(value, (list, tuple)) and differs(owner, name, IN_ANY_ORDER))
-
-
-def _live(of: Named) -> Any:
-    found: Any = sys.modules.get(of.module)
-    for part in of.name.split("."):
-        found = vars_of(found).get(part)
-    return found

@@ -54,7 +54,7 @@ def analysed_plan(frame: DataFrame) -> Any:
 
 
 def nodes_of(plan: Any) -> Iterator[Any]:
-    """The nodes in preorder; leaves are in the order of Spark's source numbers."""
+    """The nodes of a plan or an expression in preorder; a plan's leaves are in the order of Spark's source numbers."""
     yield plan
     for child in elements(plan.children()):
         yield from nodes_of(child)
@@ -182,9 +182,12 @@ def taken_by_functions(nodes: Nodes, jvm: Any, taken: Callable[[object], Taken])
         name = str(tree.fields.get("name", ""))
         try:
             function = _command(expression.func(), jvm)
-            processor = _processor(function)
-            name = name if processor is None else processor.of.name
-            found.setdefault(name, []).append((str(expression.sql()), taken(processor or function)))
+            of = getattr(function, "__self__", None)
+            state = of.state if isinstance(of, Made) else None
+            processor = state.get("_stateful_processor") if isinstance(state, dict) else None
+            if isinstance(processor, Made):
+                name, function = processor.of.name, processor
+            found.setdefault(name, []).append((str(expression.sql()), taken(function)))
         except NOT_READ as error:
             log.debug("the values of a function cannot be compared", function=name, error=str(error))
             unread.add(name)
@@ -203,13 +206,6 @@ def data_source(format_name: str, spark: SparkSession) -> Any:
     if not known.dataSourceExists(format_name):
         return None
     return _command(known.lookupDataSource(format_name).dataSourceCls(), session._jvm)
-
-
-def _processor(function: object) -> Made | None:
-    of = getattr(function, "__self__", None)
-    state = of.state if isinstance(of, Made) else None
-    processor = state.get("_stateful_processor") if isinstance(state, dict) else None
-    return processor if isinstance(processor, Made) else None
 
 
 def name_of(function: Any) -> str:

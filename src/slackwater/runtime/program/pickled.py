@@ -89,7 +89,8 @@ def as_pickled(value: object) -> Any:
     file = _Limited()
     dump: Callable[[object, io.BytesIO], None] = resolve_name(f"{CLOUDPICKLE}:dump")
     dump(value, file)
-    return read_pickled(file.getvalue(), _no_broadcast)
+    # The value was never broadcast, so there is no number to look up.
+    return read_pickled(file.getvalue(), dict[int, Any]().__getitem__)
 
 
 class _Limited(io.BytesIO):
@@ -101,10 +102,6 @@ class _Limited(io.BytesIO):
 
 def broadcast_with(value: object) -> Made:
     return _named(BROADCAST)(value)
-
-
-def _no_broadcast(number: int) -> Any:
-    raise LookupError(f"broadcast variable {number}")
 
 
 def _named(of: Named) -> type[Made]:

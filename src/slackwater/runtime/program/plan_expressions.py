@@ -7,7 +7,7 @@ user. Expression ids, seeds, evaluation modes and the like are dropped.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -126,17 +126,16 @@ def canonical(expression: TreeNode, columns: Columns) -> Value:
         value = merged(f"({left.text} {word} {right.text})", (left, right), type=type_, operands=operands)
     else:
         value = _call(expression, columns)
-    functions = value.functions.union(_own_functions(expression))
-    random = expression.name in NOT_DETERMINISTIC or expression.fields.get("udfDeterministic") is False
-    return _bounded(replace(value, functions=functions, random=value.random or random))
-
-
-def _own_functions(expression: TreeNode) -> Iterator[str]:
-    if expression.name == "PythonUDTF":
-        yield str(expression.fields.get("name", ""))
+    called = [expression] if expression.name == "PythonUDTF" else []
     plan = plan_in(expression)
     for node in plan.walk() if plan is not None else ():
-        yield from (str(one.fields.get("name", "")) for one in node.all_expressions() if one.name in PYTHON_FUNCTIONS)
+        called += [one for one in node.all_expressions() if one.name in PYTHON_FUNCTIONS]
+    functions = value.functions.union(str(one.fields.get("name", "")) for one in called)
+    random = expression.name in NOT_DETERMINISTIC or expression.fields.get("udfDeterministic") is False
+    text = value.text
+    if len(text) > LONGEST:
+        text = f"{text[:200]}... [{len(text)} characters, sha256 {_digest(text)}]"
+    return replace(value, text=text, functions=functions, random=value.random or random)
 
 
 def conjuncts(expression: TreeNode, columns: Columns) -> list[Value]:
@@ -193,44 +192,34 @@ def merged(text: str, parts: Iterable[Value], **others: Any) -> Value:
     )
 
 
-def _bounded(value: Value) -> Value:
-    text = value.text
-    if len(text) <= LONGEST:
-        return value
-    return replace(value, text=f"{text[:200]}... [{len(text)} characters, sha256 {_digest(text)}]")
-
-
 def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def _attribute(expression: TreeNode, columns: Columns) -> Value:
+def _reference(expression: TreeNode, columns: Columns) -> Value:
+    if expression.name == "CommonExpressionRef":
+        return columns.get(_common_id(expression)) or _call(expression, columns)
     known = columns.get(attribute_id(expression))
     name, type_ = str(expression.fields.get("name", "")), type_name(expression.fields.get("dataType", ""))
     return known if known is not None else Value(name, name, type_, reads=frozenset({name}))
 
 
-def _common(expression: TreeNode, columns: Columns) -> Value:
-    return columns.get(_common_id(expression)) or _call(expression, columns)
-
-
 def _literal(expression: TreeNode, _: Columns) -> Value:
-    value, type_ = expression.fields.get("value"), type_name(expression.fields.get("dataType", ""))
+    value: Any = expression.fields.get("value")
+    type_ = type_name(expression.fields.get("dataType", ""))
     if LEFT_OUT in expression.fields:
-        return Value(f"X'{expression.fields[LEFT_OUT]}'", type=type_, literal=True)
-    return Value(_literal_text(value, type_), type=type_, literal=True)
-
-
-def _literal_text(value: Any, type_: str) -> str:
-    if value is None:
-        return "NULL"
-    if type_.startswith(("string", "char", "varchar")):
-        return "'" + str(value).replace("'", "''") + "'"
-    if type_ in INTEGERS or type_.startswith("decimal") or type_ == "boolean":
-        return str(value).lower()
-    if type_ in ("double", "float"):
-        return repr(float(value))
-    return f"{type_} '{ADDRESS.sub('', str(value))}'"
+        text = f"X'{expression.fields[LEFT_OUT]}'"
+    elif value is None:
+        text = "NULL"
+    elif type_.startswith(("string", "char", "varchar")):
+        text = "'" + str(value).replace("'", "''") + "'"
+    elif type_ in INTEGERS or type_.startswith("decimal") or type_ == "boolean":
+        text = str(value).lower()
+    elif type_ in ("double", "float"):
+        text = repr(float(value))
+    else:
+        text = f"{type_} '{ADDRESS.sub('', str(value))}'"
+    return Value(text, type=type_, literal=True)
 
 
 def _cast(expression: TreeNode, columns: Columns) -> Value:
@@ -301,41 +290,36 @@ def _not(expression: TreeNode, columns: Columns) -> Value:
     return merged(f"NOT {value.text}", [value], type="boolean")
 
 
-def _plus_interval(expression: TreeNode, columns: Columns) -> Value:
-    """Write an added interval: ``TimeAdd`` in Spark 3.5 and 4.0, then ``TimestampAddInterval``.
-
-    Hours are equal in every time zone.
-    """
-    time, interval = (canonical(child, columns) for child in expression.children)
-    zone = "" if interval.type.startswith(CLOCK_INTERVALS) else f" in {expression.fields.get('timeZoneId')}"
-    return merged(f"({time.text} + {interval.text}{zone})", (time, interval), type=time.type or "timestamp")
-
-
-def _null_test(expression: TreeNode, columns: Columns) -> Value:
-    value = canonical(expression.children[0], columns)
-    word = "IS NULL" if expression.name == "IsNull" else "IS NOT NULL"
-    return merged(f"({value.text} {word})", [value], type="boolean")
-
-
-def _in(expression: TreeNode, columns: Columns) -> Value:
-    value, *listed = (canonical(child, columns) for child in expression.children)
-    texts = sorted({one.text for one in listed})
-    # Spark's ``OptimizeIn`` makes an equation of a list with one value.
-    text = f"({value.text} = {texts[0]})" if len(texts) == 1 else f"({value.text} IN ({', '.join(texts)}))"
-    return merged(text, (value, *listed), type="boolean")
-
-
-def _case(expression: TreeNode, columns: Columns) -> Value:
+def _composed(expression: TreeNode, columns: Columns) -> Value:
+    """Write an expression whose text is made of its children's texts."""
+    fields, type_ = expression.fields, ""
     parts = [canonical(child, columns) for child in expression.children]
-    arms = [f"WHEN {when.text} THEN {then.text}" for when, then in zip(parts[::2], parts[1::2], strict=False)]
-    otherwise = [f"ELSE {parts[-1].text}"] if len(parts) % 2 and parts[-1].text != "NULL" else []
-    return merged("CASE " + " ".join([*arms, *otherwise]) + " END", parts)
-
-
-def _field(expression: TreeNode, columns: Columns) -> Value:
-    value = canonical(expression.children[0], columns)
-    name = expression.fields.get("name") or f"[{expression.fields.get('ordinal')}]"
-    return merged(f"{value.text}.{name}", [value])
+    texts = [one.text for one in parts]
+    match expression.name:
+        case "TimeAdd" | "TimestampAddInterval":
+            # The first in Spark 3.5 and 4.0, then the second. Hours are equal in every time zone.
+            zone = "" if parts[1].type.startswith(CLOCK_INTERVALS) else f" in {fields.get('timeZoneId')}"
+            text, type_ = f"({texts[0]} + {texts[1]}{zone})", parts[0].type or "timestamp"
+        case "IsNull" | "IsNotNull":
+            text, type_ = f"({texts[0]} IS {'' if expression.name == 'IsNull' else 'NOT '}NULL)", "boolean"
+        case "In":
+            listed, type_ = sorted(set(texts[1:])), "boolean"
+            # Spark's ``OptimizeIn`` makes an equation of a list with one value.
+            text = f"({texts[0]} = {listed[0]})" if len(listed) == 1 else f"({texts[0]} IN ({', '.join(listed)}))"
+        case "CaseWhen":
+            arms = [f"WHEN {when} THEN {then}" for when, then in zip(texts[::2], texts[1::2], strict=False)]
+            otherwise = [f"ELSE {texts[-1]}"] if len(parts) % 2 and texts[-1] != "NULL" else []
+            text = " ".join(["CASE", *arms, *otherwise, "END"])
+        case "GetStructField":
+            name = fields.get("name") or f"[{fields.get('ordinal')}]"
+            text = f"{texts[0]}.{name}"
+        case _:  # AggregateExpression
+            text, type_ = texts[0], parts[0].type
+            if fields.get("isDistinct"):
+                text = text.replace("(", "(DISTINCT ", 1)
+            if len(texts) > 1:
+                text += f" FILTER (WHERE {texts[1]})"
+    return merged(text, parts, type=type_)
 
 
 def _struct(expression: TreeNode, columns: Columns) -> Value:
@@ -358,16 +342,6 @@ def _python_function(expression: TreeNode, columns: Columns) -> Value:
     return replace(value, functions=value.functions | {name}, type=type_)
 
 
-def _aggregate(expression: TreeNode, columns: Columns) -> Value:
-    function, *filters = (canonical(child, columns) for child in expression.children)
-    text = function.text
-    if expression.fields.get("isDistinct"):
-        text = text.replace("(", "(DISTINCT ", 1)
-    if filters:
-        text += f" FILTER (WHERE {filters[0].text})"
-    return merged(text, (function, *filters), type=function.type)
-
-
 def _subquery(expression: TreeNode, columns: Columns) -> Value:
     parts = [canonical(child, columns) for child in expression.children]
     plan = _digest(repr(_without_ids(expression.fields.get("plan"))))
@@ -384,14 +358,23 @@ def _without_ids(value: Any) -> Any:
 def _call(expression: TreeNode, columns: Columns) -> Value:
     parts = [canonical(child, columns) for child in expression.children]
     arguments = [one.text for one in parts if expression.name not in SEEDED]
-    arguments += _parameters(expression)
-    return merged(f"{_word(expression.name)}({', '.join(arguments)}{_additions(expression)})", parts)
-
-
-def _additions(expression: TreeNode) -> str:
-    options, function = expression.fields.get(LEFT_OUT), expression.fields.get("functionName")
-    called = f" {{function {function}}}" if expression.name in ("StaticInvoke", "Invoke") else ""
-    return called + (f" {{options {options}}}" if options else "")
+    for key, value in sorted(expression.fields.items()):
+        if key in NOISE or value is None or value is False or value in ([], {}):
+            continue
+        # An integer may be the index of a child.
+        is_place = isinstance(value, int) and not isinstance(value, bool) and value in range(len(expression.children))
+        if is_place or (
+            isinstance(value, list)
+            and all(isinstance(one, (int, list)) or (isinstance(one, Mapping) and CLASS in one) for one in value)
+        ):
+            continue
+        arguments.append(f"{key} {object_name(value) or type_name(value)}")
+    text = ", ".join(arguments)
+    if expression.name in ("StaticInvoke", "Invoke"):
+        text += f" {{function {expression.fields.get('functionName')}}}"
+    if options := expression.fields.get(LEFT_OUT):
+        text += f" {{options {options}}}"
+    return merged(f"{_word(expression.name)}({text})", parts)
 
 
 def _lambda(expression: TreeNode, columns: Columns) -> Value:
@@ -405,47 +388,23 @@ def _lambda(expression: TreeNode, columns: Columns) -> Value:
     return merged(f"({', '.join(one.text for one in named.values())}) -> {value.text}", [value], type=value.type)
 
 
-def _parameters(expression: TreeNode) -> list[str]:
-    """The parameters of a node. Integers that may index a child are dropped."""
-    found: list[str] = []
-    for key, value in sorted(expression.fields.items()):
-        if key in NOISE or value is None or value is False or value in ([], {}):
-            continue
-        is_place = isinstance(value, int) and not isinstance(value, bool) and value in range(len(expression.children))
-        if is_place or (
-            isinstance(value, list)
-            and all(isinstance(one, (int, list)) or (isinstance(one, Mapping) and CLASS in one) for one in value)
-        ):
-            continue
-        found.append(f"{key} {object_name(value) or type_name(value)}")
-    return found
-
-
 def _word(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 WRITERS: Mapping[str, Callable[[TreeNode, Columns], Value]] = {
-    "AttributeReference": _attribute,
-    "NamedLambdaVariable": _attribute,
+    **dict.fromkeys(("AttributeReference", "NamedLambdaVariable", "CommonExpressionRef"), _reference),
     "LambdaFunction": _lambda,
-    "CommonExpressionRef": _common,
     "Literal": _literal,
     "Cast": _cast,
     "And": _and_or,
     "Or": _and_or,
     "Not": _not,
-    "TimeAdd": _plus_interval,
-    "TimestampAddInterval": _plus_interval,
-    "IsNull": _null_test,
-    "IsNotNull": _null_test,
-    "In": _in,
-    "CaseWhen": _case,
-    "GetStructField": _field,
+    **dict.fromkeys(("TimeAdd", "TimestampAddInterval", "IsNull", "IsNotNull", "In", "CaseWhen"), _composed),
+    **dict.fromkeys(("GetStructField", "AggregateExpression"), _composed),
     "CreateNamedStruct": _struct,
     "PythonUDF": _python_function,
     "PythonUDAF": _python_function,
-    "AggregateExpression": _aggregate,
     "ScalarSubquery": _subquery,
     "Exists": _subquery,
     "ListQuery": _subquery,

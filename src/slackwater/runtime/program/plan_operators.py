@@ -239,7 +239,10 @@ def _function_state(reading: Reading, node: TreeNode, operator: PlanOperator, co
         operator.function = str(function[0].fields.get("name", ""))
         operator.given = [canonical(child, columns) for child in function[0].children]
     reading.use([*operator.keys, *operator.given])
-    operator.state_schema = _fields(node.fields.get("stateType"))
+    schema = node.fields.get("stateType")
+    if isinstance(schema, Mapping):
+        fields = schema.get("fields") or ()
+        operator.state_schema = tuple(f"{one['name']} {type_name(one['type'])}" for one in fields)
     outputs = node.expressions("outputAttrs") or node.expressions("output")
     operator.output_schema = tuple(f"{one.fields['name']} {type_name(one.fields['dataType'])}" for one in outputs)
     for setting in ("timeout", "timeMode", "outputMode"):
@@ -284,9 +287,3 @@ def outputs(expressions: Iterable[TreeNode], columns: Mapping[int, Value]) -> It
             attribute_id(expression),
             replace(value, name=str(expression.fields.get("name", value.name)), literal=value.literal),
         )
-
-
-def _fields(schema: object) -> tuple[str, ...]:
-    if not isinstance(schema, Mapping):
-        return ()
-    return tuple(f"{one['name']} {type_name(one['type'])}" for one in schema.get("fields") or ())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from slackwater.core.program import InputShape, OperatorShape, Watermark, Window
 from slackwater.formats.plan_json import TreeNode, parse_tree
@@ -158,7 +159,9 @@ class Shapes:
         ]
         self.reading.use([*inner, *branch.filters.values()])
         step = merged(f"{node.name}({', '.join(one.text for one in inner)})", inner)
-        where = sorted((replace(one, text=f"where {one.text}") for one in branch.filters.values()), key=_text)
+        where = sorted(
+            (replace(one, text=f"where {one.text}") for one in branch.filters.values()), key=attrgetter("text")
+        )
         columns = dict(branch.columns)
         if node.name == "Aggregate":
             columns = dict(outputs(node.expressions("aggregateExpressions"), branch.columns))
@@ -182,7 +185,9 @@ class Shapes:
         condition = [value for one in node.expressions("condition") for value in conjuncts(one, columns)]
         self.reading.use([*condition, *other.filters.values()])
         on = " AND ".join(sorted(value.text for value in condition))
-        step = merged(f"{join_word(node)} join with {_described(other)} on {on}", condition)
+        filters = [f"where {text}" for text in sorted(other.filters)]
+        joined = ", ".join([other.base, *(step.text for step in other.steps), *filters])
+        step = merged(f"{join_word(node)} join with ({joined}) on {on}", condition)
         visible = dict(left.columns) if join_word(node) in LEFT_ONLY else columns
         return branch.with_columns(visible, step)
 
@@ -206,9 +211,19 @@ class Shapes:
 
         Raises ValueError if columns cannot be assigned.
         """
-        branches = self.branches(self.definitions[node.fields["cteId"]].children[0])
         ids = [attribute_id(one) for one in node.expressions("output")]
-        return [branch.with_columns(_renumbered(branch.columns, ids)) for branch in branches]
+        found = []
+        for branch in self.branches(self.definitions[node.fields["cteId"]].children[0]):
+            columns = branch.columns
+            # Only the ids of the first reference to a table are those of the table.
+            if columns.keys() >= set(ids):
+                columns = {number: columns[number] for number in ids}
+            elif len(columns) == len(ids):
+                columns = dict(zip(ids, columns.values(), strict=True))
+            else:
+                raise ValueError(f"a table of WITH has {len(columns)} columns, and a reference to it {len(ids)}")
+            found.append(branch.with_columns(columns))
+        return found
 
     # ------------------------------------------------------------------------------------------------------- shapes
 
@@ -220,7 +235,15 @@ class Shapes:
         ]
         keys, conditions = operator.keys, sorted(operator.conditions)
         if operator.kind == "join":
-            keys = [replace(one, name="") for one in operator.conditions.values() if _is_join_key(operator, one)]
+            keys = [
+                replace(one, name="")
+                for one in operator.conditions.values()
+                # A join key: an equation of the two sides.
+                if sorted(
+                    sorted({ref.role for ref in refs if ref.operator == operator.number}) for refs in one.operands
+                )
+                == [["left"], ["right"]]
+            ]
             conditions = sorted(operator.conditions.keys() - {key.text for key in keys})
         inputs = tuple(self.operator_input(operator, side, branch) for side, branch in operator.inputs)
         functions = {operator.function} if operator.function else set[str]()
@@ -230,7 +253,7 @@ class Shapes:
             kind=operator.kind,
             inputs=inputs,
             keys=tuple(value.traced() for value in keys),
-            windows=tuple(sorted(_windows(keys), key=lambda window: window.text)),
+            windows=tuple(sorted(_windows(keys), key=attrgetter("text"))),
             aggregates=tuple(value.traced() for value in aggregates),
             join_type=operator.join_type,
             conditions=tuple(conditions),
@@ -279,28 +302,5 @@ def _columns(
         yield attribute_id(one), Value(text, name, type_, reads=frozenset({text}), functions=functions)
 
 
-def _renumbered(columns: Mapping[int, Value], ids: list[int]) -> dict[int, Value]:
-    """Renumber ids, so that they are equal for the first reference to a table."""
-    if columns.keys() >= set(ids):
-        return {number: columns[number] for number in ids}
-    if len(columns) != len(ids):
-        raise ValueError(f"a table of WITH has {len(columns)} columns, and a reference to it {len(ids)}")
-    return dict(zip(ids, columns.values(), strict=True))
-
-
-def _described(branch: Branch) -> str:
-    parts = [branch.base, *(step.text for step in branch.steps), *(f"where {text}" for text in sorted(branch.filters))]
-    return "(" + ", ".join(parts) + ")"
-
-
-def _is_join_key(operator: PlanOperator, value: Value) -> bool:
-    roles = [{ref.role for ref in refs if ref.operator == operator.number} for refs in value.operands]
-    return sorted(map(sorted, roles)) == [["left"], ["right"]]
-
-
 def _windows(values: Iterable[Value]) -> set[Window]:
     return set[Window]().union(*(value.windows for value in values))
-
-
-def _text(value: Value) -> str:
-    return value.text

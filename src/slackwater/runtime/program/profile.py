@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -36,25 +36,14 @@ from slackwater.runtime.program.logical_plan import (
     source_options,
     streaming_sources,
 )
-from slackwater.runtime.program.unsupported import keeps_state, late_in_chain
+from slackwater.runtime.program.unsupported import STATEFUL, keeps_state, late_in_chain
 from slackwater.runtime.session.settings import active, with_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-STATEFUL = {
-    "Aggregate",
-    "Deduplicate",
-    "DeduplicateWithinWatermark",
-    "FlatMapGroupsInPandasWithState",
-    "FlatMapGroupsWithState",
-    "GlobalLimit",
-    "Join",
-    "TransformWithState",
-    "TransformWithStateInPandas",
-    "TransformWithStateInPySpark",
-}
+_PROFILED = STATEFUL - {"Distinct"} | {"GlobalLimit"}
 _RANDOM = {
     "Rand": "rand",
     "Randn": "randn",
@@ -87,14 +76,19 @@ _FIXED_BATCH = frozenset({"LocalRelation", "OneRowRelation", "Range"})
 def profile_of(frame: DataFrame, code: str | None = None, output_mode: str = "append") -> QueryProfile:
     plan = analysed_plan(frame)
     nodes = list(nodes_of(plan))
-    operators = tuple(name for node in nodes if (name := _stateful_name(node)))
+    stateful = [node for node in nodes if keeps_state(node, _PROFILED)]
+    operators = tuple(map(class_name, stateful))
     delays = tuple(delay_ms(node) for node in nodes if class_name(node) == WATERMARK)
     windows = windows_of(nodes)
     sources = tuple(str(source.sourceName()) for source in streaming_sources(plan))
-    retention = _retention_ms(nodes, operators, windows)
+    retention = None if operators else 0
+    if set(operators) == {"Aggregate"}:
+        retention = window_retention_ms(nodes, stateful, windows)
+    elif operators == ("Join",):
+        retention = join_retention_ms(nodes, stateful[0])
     digest, logs = rows_digest(frame, code), tuple(source_logs(plan))
     random, by_order, reads_tables, asks_for_batches = _below_state(frame, output_mode)
-    aggregates = [node for node in nodes if _stateful_name(node)] if operators == ("Aggregate",) else []
+    aggregates = stateful if operators == ("Aggregate",) else []
     return QueryProfile(
         operators,
         delays,
@@ -112,25 +106,6 @@ def profile_of(frame: DataFrame, code: str | None = None, output_mode: str = "ap
         window_starts_ms=window_starts_ms(nodes) if aggregates and len(windows) == 1 else None,
         spark_version=str(frame.sparkSession.version),
     )
-
-
-def _stateful_name(node: Any) -> str | None:
-    name = class_name(node)
-    if name not in STATEFUL or not node.isStreaming():
-        return None
-    if name == "Join" and not (node.left().isStreaming() and node.right().isStreaming()):
-        return None
-    return name
-
-
-def _retention_ms(nodes: list[Any], operators: tuple[str, ...], windows: set[int]) -> int | None:
-    """How far behind the watermark rows matter, 0 without state; ``None``: unknown, or not constant."""
-    stateful = [node for node in nodes if _stateful_name(node)]
-    if not operators:
-        return 0
-    if set(operators) == {"Aggregate"}:
-        return window_retention_ms(nodes, stateful, windows)
-    return join_retention_ms(nodes, stateful[0]) if operators == ("Join",) else None
 
 
 MOST_FIELDS = "spark.sql.debug.maxToStringFields"
@@ -169,19 +144,25 @@ def rows_digest(frame: DataFrame, code: str | None) -> str | None:
 
 
 def _digest(analysed: Any, optimised: Any, code: str | None) -> str | None:
-    watermarks = list(_outermost_watermarks(optimised))
+    watermarks = list(_outermost(optimised, lambda node: class_name(node) == WATERMARK))
     nodes = [node for watermark in watermarks for node in _with_subqueries(watermark)]
     # Of the analysed plan: the optimiser replaces the current time by a literal (``ComputeCurrentTime``).
     reads_clock = CURRENT_TIME.search(str(analysed.toString())) is not None
     if not watermarks or reads_clock or not all(_node_shows_everything(node) for node in nodes):
         return None
     described = [[_describe(node) for node in _with_subqueries(watermark)] for watermark in watermarks]
-    classes = (one for node in nodes for each in elements(node.expressions()) for one in _classes(each))
+    classes = (name for node in nodes for name, _ in _parts(elements(node.expressions())))
     if any(map(PYTHON.search, (*map(class_name, nodes), *classes))):
         if code is None:
             return None
         described.append([{"node": "Python", "code": code}])
-    return sha256(_normalised(described).encode()).hexdigest()
+    numbers: dict[str, str] = {}
+    for node in (node for subtree in described for node in subtree if "expressions" in node):
+        for number in EXPRESSION_ID.findall(node["expressions"]):
+            numbers.setdefault(number, f"#{len(numbers)}")
+        numbered = EXPRESSION_ID.sub(lambda match: numbers[match[1]], node["expressions"])
+        node["expressions"] = ADDRESS.sub("@", numbered)
+    return sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 
 
 def _optimised(spark: SparkSession, analysed: Any) -> Any:
@@ -189,12 +170,12 @@ def _optimised(spark: SparkSession, analysed: Any) -> Any:
     return spark._jsparkSession.sessionState().optimizer().execute(analysed)
 
 
-def _outermost_watermarks(node: Any) -> Iterator[Any]:
-    if class_name(node) == WATERMARK:
+def _outermost(node: Any, is_wanted: Callable[[Any], bool]) -> Iterator[Any]:
+    if is_wanted(node):
         yield node
         return
     for child in elements(node.children()):
-        yield from _outermost_watermarks(child)
+        yield from _outermost(child, is_wanted)
 
 
 def _node_shows_everything(node: Any) -> bool:
@@ -204,52 +185,36 @@ def _node_shows_everything(node: Any) -> bool:
     if node.children().isEmpty() and not (is_streaming_source(node) or name in KNOWN_LEAVES):
         return False
     return all(
-        expression.deterministic() and not any(OPAQUE_EXPRESSION.search(one) for one in _classes(expression))
+        expression.deterministic() and not any(OPAQUE_EXPRESSION.search(one) for one, _ in _parts([expression]))
         for expression in elements(node.expressions())
     )
 
 
-def _classes(expression: Any) -> list[str]:
-    return [part["class"].rsplit(".", 1)[-1] for part in json.loads(expression.toJSON())]
+def _parts(expressions: Iterable[Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The nodes of expressions, in preorder: class and fields."""
+    for expression in expressions:
+        for part in json.loads(expression.toJSON()):
+            yield part["class"].rpartition(".")[2], part
 
 
 def _describe(node: Any) -> dict[str, Any]:
     name = class_name(node)
     if is_streaming_source(node):
-        return {"node": name, "source": _source(node)}
+        options = source_options(node)
+        source = {
+            "name": str(node.sourceName()),
+            "schema": json.loads(node.schema().json()),
+            "options": {key: mask_setting(key, options[key]) for key in sorted(options)},
+        }
+        return {"node": name, "source": source}
     if name == WATERMARK:
         # Its string has an id that is new in each session.
         return {"node": name, "column": str(node.eventTime().name()), "delay_ms": delay_ms(node)}
     return {
         "node": name,
         "expressions": str(node.simpleString(ALL_FIELDS)),
-        "literals": [
-            part.get("value")
-            for expression in elements(node.expressions())
-            for part in json.loads(expression.toJSON())
-            if part["class"].endswith(".Literal")
-        ],
+        "literals": [part.get("value") for one, part in _parts(elements(node.expressions())) if one == "Literal"],
     }
-
-
-def _source(relation: Any) -> dict[str, Any]:
-    options = source_options(relation)
-    return {
-        "name": str(relation.sourceName()),
-        "schema": json.loads(relation.schema().json()),
-        "options": {key: mask_setting(key, options[key]) for key in sorted(options)},
-    }
-
-
-def _normalised(described: list[list[dict[str, Any]]]) -> str:
-    numbers: dict[str, str] = {}
-
-    def number(match: re.Match[str]) -> str:
-        return "#" + numbers.setdefault(match[1], str(len(numbers)))
-
-    for node in (node for subtree in described for node in subtree if "expressions" in node):
-        node["expressions"] = ADDRESS.sub("@", EXPRESSION_ID.sub(number, node["expressions"]))
-    return json.dumps(described, sort_keys=True)
 
 
 def _below_state(frame: DataFrame, output_mode: str) -> tuple[tuple[str, ...], tuple[str, ...], bool, bool]:
@@ -267,9 +232,25 @@ def _below_state(frame: DataFrame, output_mode: str) -> tuple[tuple[str, ...], t
     with active(frame.sparkSession):
         plan = _optimised(frame.sparkSession, analysed)
     stateful = [node for node in nodes_of(plan) if keeps_state(node)]
+    random: list[str] = []
+    for node in (below for top in _outermost(plan, keeps_state) for below in nodes_of(top)):
+        random += ["sample"] if class_name(node) == "Sample" else []
+        for name, part in _parts(_in_state(node)):
+            if name == "PythonUDF" and part.get("udfDeterministic") is False:
+                random.append(str(part.get("name", "a function that is declared as not deterministic")))
+            elif name in _RANDOM:
+                random.append(_RANDOM[name])
+    by_order = [
+        _BY_ORDER[name]
+        for node in stateful
+        if class_name(node) == "Aggregate"
+        for name, part in _parts(_in_state(node))
+        # A mode with an order chooses by it where several values are equally frequent.
+        if name in _BY_ORDER and "reverseOpt" not in part
+    ]
     return (
-        tuple(dict.fromkeys(_below(plan, reaches=False))),
-        tuple(dict.fromkeys(name for node in stateful for name in _by_order(node))),
+        tuple(dict.fromkeys(random)),
+        tuple(dict.fromkeys(by_order)),
         any(
             one.children().isEmpty() and not is_streaming_source(one) and class_name(one) not in _FIXED_BATCH
             for node in stateful
@@ -307,27 +288,6 @@ def _with_subqueries(plan: Any) -> Iterator[Any]:
             yield from _with_subqueries(subquery)
 
 
-def _by_order(node: Any) -> Iterator[str]:
-    if class_name(node) == "Aggregate":
-        for expression in _in_state(node):
-            for part in json.loads(expression.toJSON()):
-                name = _BY_ORDER.get(part["class"].rpartition(".")[2])
-                # A mode with an order chooses by it where several values are equally frequent.
-                if name is not None and "reverseOpt" not in part:
-                    yield name
-
-
-def _below(node: Any, *, reaches: bool) -> Iterator[str]:
-    reaches = reaches or keeps_state(node)
-    if reaches:
-        if class_name(node) == "Sample":
-            yield "sample"
-        for expression in _in_state(node):
-            yield from filter(None, map(_random_name, json.loads(expression.toJSON())))
-    for child in elements(node.children()):
-        yield from _below(child, reaches=reaches)
-
-
 def _in_state(node: Any) -> Iterator[Any]:
     """The expressions that may reach state. An aggregation's other expressions are computed from its result."""
     if class_name(node) != "Aggregate":
@@ -335,17 +295,4 @@ def _in_state(node: Any) -> Iterator[Any]:
         return
     yield from elements(node.groupingExpressions())
     for expression in elements(node.aggregateExpressions()):
-        yield from (one for one in _with_parts(expression) if class_name(one) == "AggregateExpression")
-
-
-def _with_parts(expression: Any) -> Iterator[Any]:
-    yield expression
-    for child in elements(expression.children()):
-        yield from _with_parts(child)
-
-
-def _random_name(part: dict[str, Any]) -> str | None:
-    name = part["class"].rpartition(".")[2]
-    if name == "PythonUDF" and part.get("udfDeterministic") is False:
-        return str(part.get("name", "a function that is declared as not deterministic"))
-    return _RANDOM.get(name)
+        yield from (one for one in nodes_of(expression) if class_name(one) == "AggregateExpression")

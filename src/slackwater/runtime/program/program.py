@@ -9,7 +9,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -22,7 +22,7 @@ from pyspark.sql import streaming
 from slackwater.core.masking import mask_setting
 from slackwater.core.program import InputShape, OperatorShape, Program, SourceShape
 from slackwater.formats.plan_json import PYTHON_FUNCTIONS, TreeNode, parse_plan
-from slackwater.runtime.program.code_reach import CodeReach, Uses, reach_of, with_output_environment
+from slackwater.runtime.program.code_reach import CodeReach, reach_of, with_output_environment
 from slackwater.runtime.program.function_values import Taken
 from slackwater.runtime.program.logical_plan import (
     WATERMARK,
@@ -34,6 +34,7 @@ from slackwater.runtime.program.logical_plan import (
     elements,
     expressions_of,
     name_of,
+    nodes_of,
     source_options,
     taken_by_functions,
     together,
@@ -151,18 +152,27 @@ def _read(frame: DataFrame) -> tuple[PlanFacts, Nodes]:
     plan = analysed_plan(frame)
     text = str(plan.toJSON())
     with _room_for_deep_plans():
-        nodes = dict(enumerate(_pairs(parse_plan(text), plan)))
-        text = _with_left_out(text, tuple(nodes.values()))
-    leaves, sources = _leaves({place: pair for place, pair in nodes.items() if not pair[0].children})
-    delays = {place: delay_ms(node) for place, (tree, node) in nodes.items() if tree.name == WATERMARK}
-    return PlanFacts(text, leaves, delays, tuple(sources)), tuple(nodes.values())
-
-
-def _pairs(tree: TreeNode, node: Any) -> Iterator[tuple[TreeNode, Any]]:
-    yield tree, node
-    children: Any = node.children() if tree.children else None
-    for place, child in enumerate(tree.children):
-        yield from _pairs(child, children.apply(place))
+        nodes = tuple(zip(parse_plan(text).walk(), nodes_of(plan), strict=True))
+        text = _with_left_out(text, nodes)
+    leaves: dict[int, Leaf] = {}
+    sources: list[SourceShape] = []
+    several = sum(tree.name.startswith("StreamingRelation") for tree, _ in nodes) > 1
+    for place, (tree, node) in enumerate(nodes):
+        if tree.children:
+            continue
+        if tree.name.startswith("StreamingRelation"):
+            number = len(sources)
+            leaves[place] = Leaf(f"source {number}", f"source{number}." if several else "", streaming=True)
+            sources.append(_source(tree, node))
+            continue
+        name = f"relation {tree.name}"
+        if tree.name == "DataSourceV2Relation":
+            name = f"table {node.name()}"
+        elif tree.name == "LogicalRelation" and class_name(node.relation()) == "HadoopFsRelation":
+            name = "files " + ", ".join(str(path) for path in elements(node.relation().location().rootPaths()))
+        leaves[place] = Leaf(name, "static.", streaming=False)
+    delays = {place: delay_ms(node) for place, (tree, node) in enumerate(nodes) if tree.name == WATERMARK}
+    return PlanFacts(text, leaves, delays, tuple(sources)), nodes
 
 
 def shapes_of(facts: PlanFacts, output_mode: str) -> tuple[tuple[OperatorShape, ...], tuple[InputShape, ...]]:
@@ -206,35 +216,20 @@ def _named(operators: tuple[OperatorShape, ...], rows: tuple[InputShape, ...]) -
     return {name for one in operators for name in one.functions} | {name for one in rows for name in one.functions}
 
 
-def _leaves(nodes: Mapping[int, tuple[TreeNode, Any]]) -> tuple[dict[int, Leaf], list[SourceShape]]:
-    found: dict[int, Leaf] = {}
-    sources: list[SourceShape] = []
-    streams = [place for place, (tree, _) in nodes.items() if tree.name.startswith("StreamingRelation")]
-    for place, (tree, node) in nodes.items():
-        if place not in streams:
-            found[place] = Leaf(_static_name(tree.name, node), "static.", streaming=False)
-            continue
-        prefix = f"source{len(sources)}." if len(streams) > 1 else ""
-        found[place] = Leaf(f"source {len(sources)}", prefix, streaming=True)
-        sources.append(_source(tree, node))
-    return found, sources
-
-
-def _static_name(name: str, node: Any) -> str:
-    if name == "LogicalRelation":
-        relation = node.relation()
-        if class_name(relation) == "HadoopFsRelation":
-            return "files " + ", ".join(str(path) for path in elements(relation.location().rootPaths()))
-    if name == "DataSourceV2Relation":
-        return f"table {node.name()}"
-    return f"relation {name}"
-
-
 def _source(tree: TreeNode, node: Any) -> SourceShape:
     options = {key.lower(): value for key, value in source_options(node).items()}
     is_v1 = tree.name == "StreamingRelation"
     kind = str(node.dataSource().className() if is_v1 else node.sourceName())
-    location = "; ".join(_location(key, options[key]) for key in LOCATIONS if key in options)
+    locations = []
+    for key, value in ((key, options[key]) for key in LOCATIONS if key in options):
+        if key in ("path", "paths"):
+            has_scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", value)
+            locations.append(value.rstrip("/") if has_scheme else os.path.normpath(Path(value).absolute()))
+        elif key == "subscribe":
+            locations.append("topics " + ",".join(sorted(topic.strip() for topic in value.split(","))))
+        else:
+            locations.append(f"{key} {value}")
+    location = "; ".join(locations)
     if not location and not is_v1:
         # Of a rate source, this is all of its options, rate limits included.
         name = str(node.table().name())
@@ -247,15 +242,6 @@ def _source(tree: TreeNode, node: Any) -> SourceShape:
     )
 
 
-def _location(key: str, value: str) -> str:
-    if key in ("path", "paths"):
-        has_scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", value)
-        return value.rstrip("/") if has_scheme else os.path.normpath(Path(value).absolute())
-    if key == "subscribe":
-        return "topics " + ",".join(sorted(topic.strip() for topic in value.split(",")))
-    return f"{key} {value}"
-
-
 def _with_left_out(plan: str, nodes: Nodes) -> str:
     """Add the data missing in the plan's JSON: options of ``from_json``, bytes of literals.
 
@@ -264,9 +250,9 @@ def _with_left_out(plan: str, nodes: Nodes) -> str:
     """
     if not _LEFT_OUT.search(plan):
         return plan
-    for tree, expression in expressions_of(nodes, lambda one: _lacks_map(one) or _lacks_bytes(one)):
+    for tree, expression in expressions_of(nodes, _lacks_data):
         fields = cast("dict[str, Any]", tree.fields)
-        if _lacks_map(tree):
+        if tree.fields.get(_MAP_FIELD, "") is None:
             options = sorted(scala_map(expression.options()).items())
             text = ", ".join(f"{name.lower()} {mask_setting(name, value)}" for name, value in options)
             fields[LEFT_OUT] = _short_text(text)
@@ -275,12 +261,9 @@ def _with_left_out(plan: str, nodes: Nodes) -> str:
     return json.dumps([tree.fields for tree, _ in nodes])
 
 
-def _lacks_map(tree: TreeNode) -> bool:
-    return _MAP_FIELD in tree.fields and tree.fields[_MAP_FIELD] is None
-
-
-def _lacks_bytes(tree: TreeNode) -> bool:
-    return tree.fields.get("dataType") == "binary" and str(tree.fields.get("value")).startswith(_BYTES_ADDRESS)
+def _lacks_data(tree: TreeNode) -> bool:
+    bytes_lack = tree.fields.get("dataType") == "binary" and str(tree.fields.get("value")).startswith(_BYTES_ADDRESS)
+    return bytes_lack or tree.fields.get(_MAP_FIELD, "") is None
 
 
 def _short_text(text: str) -> str:
@@ -291,13 +274,21 @@ def _short_text(text: str) -> str:
 
 def with_output_functions(program: Program, sink: Sink, reach: CodeReach, spark: SparkSession) -> Program:
     found: dict[str, list[tuple[str, Taken]]] = {}
-    for place, (function, in_driver) in enumerate(_functions(sink, spark)):
+    called: list[tuple[Sink, Any]] = [
+        (part, part.called if part.called is not None or part.kind in SINKS.names() else data_source(part.kind, spark))
+        for part in sink.parts
+    ]
+    for place, (part, function) in enumerate((part, function) for part, function in called if function is not None):
         name = name_of(function)
         if name not in program.functions and program.rows:
             try:
-                taken, uses = _taken_by_output(function, reach)
+                if isinstance(function, type):
+                    taken, uses = reach.taken(function), reach.uses([function.__name__])
+                else:
+                    own = reach_of(getattr(function, "process", function))
+                    taken, uses = replace(own.taken(function), code=own.code), own.uses(None)
                 found.setdefault(name, []).append((str(place), taken))
-                given = {} if in_driver else spark.sparkContext.environment
+                given = {} if part.kind == "foreach_batch" else spark.sparkContext.environment
                 program = with_output_environment(program, uses, given)
             except NOT_READ as error:
                 log.debug("the function of a sink cannot be compared", function=name, error=str(error))
@@ -310,19 +301,3 @@ def with_output_functions(program: Program, sink: Sink, reach: CodeReach, spark:
         functions={**program.functions, **{name: together(each).code for name, each in found.items()}},
         values={**program.values, **{name: together(each).values for name, each in found.items()}},
     )
-
-
-def _functions(sink: Sink, spark: SparkSession) -> Iterator[tuple[object, bool]]:
-    for part in sink.parts:
-        if part.called is not None:
-            yield part.called, part.kind == "foreach_batch"
-        elif part.kind not in SINKS.names() and (made := data_source(part.kind, spark)) is not None:
-            yield made, False
-
-
-def _taken_by_output(function: object, reach: CodeReach) -> tuple[Taken, Uses]:
-    if isinstance(function, type):
-        return reach.taken(function), reach.uses([function.__name__])
-    called: Callable[..., Any] = getattr(function, "process", cast("Callable[..., Any]", function))
-    own = reach_of(called)
-    return replace(own.taken(function), code=own.code), own.uses(None)

@@ -14,7 +14,7 @@ an operation keeps its recorded range; a new listing plans the later files, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -41,7 +41,6 @@ from slackwater.runtime.replay.positions import spark_sources
 from slackwater.runtime.run.failures import SPARK_ERRORS
 from slackwater.runtime.session.settings import with_settings
 from slackwater.sources import kind_described
-from slackwater.sources.common.contract import LeftOut, SparkSource
 from slackwater.sources.common.source import Source, encoded
 
 if TYPE_CHECKING:
@@ -233,9 +232,14 @@ def check_supported(frame: DataFrame, output_mode: str, trigger: TriggerKind) ->
     if frame.sparkSession.conf.get(CHECK, "true") != "true":
         return
     _ask_spark(frame, output_mode, trigger)
-    item = _let_through(analysed_plan(frame), output_mode)
-    if item is not None:
-        raise NotSupported(item)
+    # A chain of stateful operators whose first operator may not be followed.
+    for node in filter(keeps_state, nodes_of(analysed_plan(frame))):
+        below = {class_name(one) for child in elements(node.children()) for one in nodes_of(child) if keeps_state(one)}
+        if below & NO_OTHERS:
+            raise NotSupported(AFTER_ARBITRARY)
+        deduplicates = class_name(node) in ("Deduplicate", "DeduplicateWithinWatermark", "Distinct")
+        if deduplicates and output_mode != "append" and "Aggregate" in below:
+            raise NotSupported(AFTER_UPDATES)
 
 
 def late_in_chain(frame: DataFrame, output_mode: str) -> bool:
@@ -258,25 +262,10 @@ def _ask_spark(frame: DataFrame, output_mode: str, trigger: TriggerKind) -> None
         checker.checkAdditionalRealTimeModeConstraints(plan, mode)
 
 
-def _let_through(plan: Any, output_mode: str) -> Unsupported | None:
-    """A chain of stateful operators whose first operator may not be followed."""
-    for node in nodes_of(plan):
-        if not keeps_state(node):
-            continue
-        below = {class_name(one) for child in elements(node.children()) for one in nodes_of(child) if keeps_state(one)}
-        if below & NO_OTHERS:
-            return AFTER_ARBITRARY
-        deduplicates = class_name(node) in ("Deduplicate", "DeduplicateWithinWatermark", "Distinct")
-        if deduplicates and output_mode != "append" and "Aggregate" in below:
-            return AFTER_UPDATES
-    return None
-
-
-def keeps_state(node: Any) -> bool:
-    name = class_name(node)
-    if not node.isStreaming():
-        return False
-    return name in STATEFUL or (name == "Join" and all(child.isStreaming() for child in elements(node.children())))
+def keeps_state(node: Any, kinds: Collection[str] = STATEFUL) -> bool:
+    if class_name(node) == "Join":
+        return all(child.isStreaming() for child in elements(node.children()))
+    return class_name(node) in kinds and bool(node.isStreaming())
 
 
 VERSION_1_READERS = "spark.sql.streaming.disabledV2MicroBatchReaders"
@@ -292,7 +281,7 @@ def strict_sources(frame: DataFrame, stream: str) -> Iterator[None]:
 
     Raises Refused if options cannot be replaced.
     """
-    with ExitStack() as replaced:
+    with ExitStack() as restored:
         for source in spark_sources(frame):
             # User-spelled options with which the source omits lost rows; with the needed values.
             strict = kind_described(source.description).strict_options
@@ -301,29 +290,31 @@ def strict_sources(frame: DataFrame, stream: str) -> Iterator[None]:
                 for name, value in source.options.items()
                 if value.strip().lower() != strict.get(name.lower(), value.strip().lower())
             }
-            if wanted:
-                replaced.enter_context(_replaced(frame, source, wanted, stream))
+            if not wanted:
+                continue
+            try:
+                maps = _option_maps(frame, source.relation)
+            except _NOT_FOUND as error:
+                raise Refused(
+                    "replay-leaves-out",
+                    f"A replay of stream {stream} could leave out rows silently: options of a source allow that, "
+                    "and this Spark does not let them be replaced",
+                    where=source.where,
+                    expected=", ".join(f"{name}={value}" for name, value in wanted.items()),
+                    found=", ".join(f"{name}={source.options[name]}" for name in wanted),
+                    hint="set these options as expected in the pipeline file, then plan again; nothing in use was "
+                    "changed",
+                ) from error
+            restored.callback(_put, maps, {name: maps[0][name] for name in wanted})
+            _put(maps, wanted)
         yield
 
 
-@contextmanager
-def _replaced(frame: DataFrame, source: SparkSource, wanted: Mapping[str, str], stream: str) -> Iterator[None]:
-    try:
-        spelled, in_lower_case = _option_maps(frame, source.relation)
-    except _NOT_FOUND as error:
-        raise _not_replaced(source, wanted, stream) from error
-    before = {name: spelled[name] for name in wanted}
-
-    def put(values: Mapping[str, str]) -> None:
-        for name, value in values.items():
-            # Sources read either map: ``get`` uses names in lower case, and ``asCaseSensitiveMap`` returns the others.
-            spelled[name] = in_lower_case[name.lower()] = value
-
-    try:
-        put(wanted)
-        yield
-    finally:
-        put(before)
+def _put(maps: tuple[Any, Any], values: Mapping[str, str]) -> None:
+    spelled, in_lower_case = maps
+    for name, value in values.items():
+        # Sources read either map: ``get`` uses names in lower case, and ``asCaseSensitiveMap`` returns the others.
+        spelled[name] = in_lower_case[name.lower()] = value
 
 
 def _option_maps(frame: DataFrame, relation: Any) -> tuple[Any, Any]:
@@ -338,18 +329,6 @@ def _option_maps(frame: DataFrame, relation: Any) -> tuple[Any, Any]:
     options = relation.extraOptions()
     spelled, in_lower_case = (java_field(options, name).get(options) for name in _MAPS)
     return spelled, in_lower_case
-
-
-def _not_replaced(source: SparkSource, wanted: Mapping[str, str], stream: str) -> Refused:
-    return Refused(
-        "replay-leaves-out",
-        f"A replay of stream {stream} could leave out rows silently: options of a source allow that, "
-        "and this Spark does not let them be replaced",
-        where=source.where,
-        expected=", ".join(f"{name}={value}" for name, value in wanted.items()),
-        found=", ".join(f"{name}={source.options[name]}" for name in wanted),
-        hint="set these options as expected in the pipeline file, then plan again; nothing in use was changed",
-    )
 
 
 def check_left_out(ledger: Ledger, generation: GenerationRecord, planned: int, frame: DataFrame) -> None:
@@ -370,21 +349,19 @@ def check_left_out(ledger: Ledger, generation: GenerationRecord, planned: int, f
         again = {file.path: file for one in older for file in _listed(ledger, generation.stream, kind, log, one)}
         found = kind.live().left_out(source, read, list(again.values()), StoreAvailability())
         if found is not None:
-            raise _refusal(generation.stream, source.where, found)
+            raise Refused(
+                "source-files-too-old",
+                f"Stream {generation.stream} has to read {counted(found.files, 'file')} again, which {source.where} "
+                "would leave out silently",
+                where=found.path,
+                expected=f"at most {found.limit} older than the newest file that counts as read, by the option "
+                f"{found.option}",
+                found=f"{found.found} older",
+                hint=f'read them: set .option("{found.option}", "{found.wanted}") on the source; or move them out of '
+                "its directory, and their rows are left out; then run again",
+            )
 
 
 def _listed(ledger: Ledger, stream: str, kind: Source, log: str, generation: int) -> list[SourceFile]:
     lines = ledger.lines(stream, SOURCES + log, generation=generation).values()
     return [file for line in lines for file in kind.listed(encoded(line))]
-
-
-def _refusal(stream: str, source: str, found: LeftOut) -> Refused:
-    return Refused(
-        "source-files-too-old",
-        f"Stream {stream} has to read {counted(found.files, 'file')} again, which {source} would leave out silently",
-        where=found.path,
-        expected=f"at most {found.limit} older than the newest file that counts as read, by the option {found.option}",
-        found=f"{found.found} older",
-        hint=f'read them: set .option("{found.option}", "{found.wanted}") on the source; or move them out of its '
-        "directory, and their rows are left out; then run again",
-    )

@@ -159,7 +159,15 @@ def _sources(
         source.name: SourceSeen(source, current.get(source.name), logs.get(source.name, {}), interval)
         for source in found
     }
-    _refuse_repeated(found)
+    for one in found:
+        first = next(earlier for earlier in found if earlier.relation.equals(one.relation))
+        # Spark numbers source logs without repeated sources, unlike offsets.
+        if first is not one:
+            raise unsupported(
+                one.where,
+                "the query reads one streaming DataFrame more than once",
+                found=f"source {one.name} is source {first.name} again",
+            )
     for source in sources.values():
         recorded, named = kind_of(source.current, source.log), kind_described(source.spark.description)
         expected: tuple[Source, ...] = (named,)
@@ -175,18 +183,6 @@ def _sources(
                 hint="a query whose sources were replaced is another stream: give it a new name and a new output",
             )
     return sources
-
-
-def _refuse_repeated(sources: list[SparkSource]) -> None:
-    """Refuse repeated sources: Spark numbers source logs without them, unlike offsets."""
-    for source in sources:
-        first = next(earlier for earlier in sources if earlier.relation.equals(source.relation))
-        if first is not source:
-            raise unsupported(
-                source.where,
-                "the query reads one streaming DataFrame more than once",
-                found=f"source {source.name} is source {first.name} again",
-            )
 
 
 def spark_sources(frame: DataFrame) -> list[SparkSource]:

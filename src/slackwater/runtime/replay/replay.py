@@ -220,19 +220,15 @@ class SparkReplayer:
         # Read first: afterwards the JVM has released the query.
         progress = query.query.lastProgress
         query.end()
-        if progress is not None:
-            self._unload_state(spark, sum(int(one["memoryUsedBytes"]) for one in progress["stateOperators"]))
-
-    def _unload_state(self, spark: SparkSession, loaded_bytes: int) -> None:
-        """Unload the state of an ended query, which otherwise only Spark's maintenance does.
-
-        State on executors is unloaded at once only by ending them.
-        """
+        if progress is None:
+            return
+        # The state of an ended query is unloaded here, which otherwise only Spark's maintenance does.
         if bool(spark.sparkContext._jsc.isLocal()):
             jvm: Any = spark.sparkContext._jvm
             getattr(getattr(jvm, STATE_STORE), "MODULE$").stop()
             return
-        self._loaded_bytes += loaded_bytes
+        # State on executors is unloaded at once only by ending them.
+        self._loaded_bytes += sum(int(one["memoryUsedBytes"]) for one in progress["stateOperators"])
         if self._loaded_bytes > LOADED_BYTES_MAX:
             self.close()
 
@@ -246,19 +242,29 @@ class SparkReplayer:
         for name in QUIET:
             spark.conf.unset(name)
         built = self._build(spark)
-        staged = built.definition.sink.staged(operation.plan.id)
-        _check_same_output(built.definition.sink, operation.stream)
+        sink, stream = built.definition.sink, operation.stream
+        staged = sink.staged(operation.plan.id)
+        # A program started from elsewhere would fill another directory's staged output.
+        if stream.is_watched and not is_same_sink(stream.sink, sink.identity()):
+            raise Refused(
+                "swap-unsupported",
+                "The program would write to another output than the one that is to be replaced",
+                where=f"stream {stream.full_name}",
+                expected=stream.sink.get("path"),
+                found=sink.identity().get("path"),
+                hint="start from the directory that the program was always started from",
+            )
         checkpoint = open_read_store(generation.location)
         # The check that follows compares the ledger's entries of this checkpoint with those of older ones.
-        copy_new(operation.ledger, operation.stream.full_name, generation.number, checkpoint)
+        copy_new(operation.ledger, stream.full_name, generation.number, checkpoint)
         check_left_out(operation.ledger, generation, read_logs(checkpoint).planned, built.frame)
-        check_reads_all(operation.stream.full_name, built.frame)
+        check_reads_all(stream.full_name, built.frame)
         # Not the log of the staged output: it names files that are elsewhere after the swap.
         failure = self._run(operation, generation, "available-now", sink=staged)
         if failure is not None:
             raise StreamFailed(
                 "staged-run-failed",
-                f"The query of stream {operation.stream.full_name} fails: {failure.reason}",
+                f"The query of stream {stream.full_name} fails: {failure.reason}",
                 where=failure.place,
                 hint="correct the pipeline, then plan again",
             )
@@ -303,21 +309,18 @@ class SparkReplayer:
     def _open(self) -> SparkSession:
         if self._spark is None:
             self._say("starting Spark")
-            self._spark = self._start()
+            spark = start_session(self._session, self._say)
+            # First of all: after a kill nothing but the lease shows which JVM may still write.
+            self._on_jvm(driver_jvm_pid(spark))
+            try:
+                self._spark = session_of(spark, self._definition())
+            except SlackwaterError:
+                spark.stop()
+                raise
             # Read before any batch is replayed: each replay sets the settings of its own run in this session.
             self._present_settings = settings_after(self._spark, self._recorded)
             self._environment = environment_before(self._spark)
         return self._spark
-
-    def _start(self) -> SparkSession:
-        spark = start_session(self._session, self._say)
-        # First of all: after a kill nothing but the lease shows which JVM may still write.
-        self._on_jvm(driver_jvm_pid(spark))
-        try:
-            return session_of(spark, self._definition())
-        except SlackwaterError:
-            spark.stop()
-            raise
 
     def _build(self, spark: SparkSession, settings: Mapping[str, str] | None = None) -> BuiltStream:
         wanted = self._present_settings if settings is None else settings
@@ -393,16 +396,3 @@ def _watch(
     failure = classify(error) if error is not None else None
     active.end("failed" if failure else "finished", failure)
     return failure
-
-
-def _check_same_output(sink: Sink, stream: StreamRecord) -> None:
-    """Refuse a different output: a program started from elsewhere would fill another directory's staged output."""
-    if stream.is_watched and not is_same_sink(stream.sink, sink.identity()):
-        raise Refused(
-            "swap-unsupported",
-            "The program would write to another output than the one that is to be replaced",
-            where=f"stream {stream.full_name}",
-            expected=stream.sink.get("path"),
-            found=sink.identity().get("path"),
-            hint="start from the directory that the program was always started from",
-        )

@@ -278,7 +278,13 @@ class StartGate:
             if change.said:
                 self.say(f"{judged.stream}: {change.code}: {change.text}")
         if codes & self.accepted:
-            self.recorded[judged.stream] = {"codes": sorted(codes & self.accepted), "by": _user()}
+            try:
+                user = getpass.getuser()
+            except (KeyError, OSError, ImportError):
+                # A container may run as a user id that has no name.
+                user = str(os.geteuid())
+            by = f"{user}@{platform.node()}"
+            self.recorded[judged.stream] = {"codes": sorted(codes & self.accepted), "by": by}
 
     def require_found(self) -> None:
         unknown = sorted(self.accepted - self.found)
@@ -371,12 +377,3 @@ def _recorded(generation: GenerationRecord, committed: int) -> Program | None:
     except (LookupError, ValueError, TypeError, AttributeError) as error:
         log.warning("the recorded program cannot be parsed", stream=generation.stream, error=str(error))
         return None
-
-
-def _user() -> str:
-    try:
-        name = getpass.getuser()
-    except (KeyError, OSError, ImportError):
-        # A container may run as a user id that has no name.
-        name = str(os.geteuid())
-    return f"{name}@{platform.node()}"

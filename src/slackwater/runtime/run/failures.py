@@ -162,12 +162,20 @@ class RunFailure:
 def classify(error: BaseException) -> RunFailure:
     messages = _messages(error)
     transient = is_transient(error)
+    traceback = None
+    for trace in reversed(list(TRACEBACK.finditer(messages))):
+        starts = [match.start() for match in FRAME.finditer(trace["frames"])]
+        frames = [trace["frames"][start:end] for start, end in pairwise([*starts, len(trace["frames"])])]
+        own = [frame for frame in frames if not any(part in frame.partition(",")[0] for part in NOT_THE_USERS)]
+        if own:
+            traceback = "\n".join([TRACEBACK_HEADING, "".join(own) + trace["error"]])
+            break
     return RunFailure(
         "transient" if transient else "permanent",
         _code(error, messages, transient=transient),
         reason_of(error),
         _place(messages),
-        _traceback(messages),
+        traceback,
     )
 
 
@@ -237,16 +245,6 @@ def _place(messages: str) -> str | None:
     found = [*FRAME.finditer(messages), *CALLED_FROM.finditer(messages)]
     own = [match for match in found if not any(part in match["file"] for part in NOT_THE_USERS)]
     return f"{own[-1]['file']}:{own[-1]['line']}" if own else None
-
-
-def _traceback(messages: str) -> str | None:
-    for trace in reversed(list(TRACEBACK.finditer(messages))):
-        starts = [match.start() for match in FRAME.finditer(trace["frames"])]
-        frames = [trace["frames"][start:end] for start, end in pairwise([*starts, len(trace["frames"])])]
-        own = [frame for frame in frames if not any(part in frame.partition(",")[0] for part in NOT_THE_USERS)]
-        if own:
-            return "\n".join(["Traceback (most recent call last):", "".join(own) + trace["error"]])
-    return None
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

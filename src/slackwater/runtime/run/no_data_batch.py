@@ -287,8 +287,19 @@ def reached_end(ledger: Ledger, generation: GenerationRecord, batch: int, entry:
 
     ``before``: the run had data left, or files that its source ignores.
     """
+    name, number = generation.stream, generation.number
     try:
-        recorded = _newest_ends(ledger, generation, batch, entry)
+        run = max(ledger.recorded_entries(name, number, AVAILABLE_NOW), default=None)
+        if run is None:
+            of_batch = next(iter(ledger.batches(name, batch, batch, generation=number)), None)
+            if of_batch is None or of_batch.run is None:
+                return "unknown"
+            number, run = of_batch.generation, of_batch.run
+            read = ledger.own_lines(name, number, OFFSETS, [batch]).get(batch)
+            # A reset gives the id of a batch other positions.
+            if read is None or parse_offset_entry(read.encode()).offsets != entry.offsets:
+                return "unknown"
+        recorded = ledger.own_lines(name, number, AVAILABLE_NOW, [run]).get(run)
         if recorded is None:
             return "unknown"
         ends: list[End] = json.loads(recorded)
@@ -303,22 +314,6 @@ def reached_end(ledger: Ledger, generation: GenerationRecord, batch: int, entry:
     if "unknown" in found:
         return "unknown"
     return "before" if "before" in found else "end"
-
-
-def _newest_ends(ledger: Ledger, generation: GenerationRecord, batch: int, entry: OffsetEntry) -> str | None:
-    name, number = generation.stream, generation.number
-    runs = ledger.recorded_entries(name, number, AVAILABLE_NOW)
-    run = max(runs, default=None)
-    if run is None:
-        found = next(iter(ledger.batches(name, batch, batch, generation=number)), None)
-        if found is None or found.run is None:
-            return None
-        number, run = found.generation, found.run
-        read = ledger.own_lines(name, number, OFFSETS, [batch]).get(batch)
-        # A reset gives the id of a batch other positions.
-        if read is None or parse_offset_entry(read.encode()).offsets != entry.offsets:
-            return None
-    return ledger.own_lines(name, number, AVAILABLE_NOW, [run]).get(run)
 
 
 def _reached(end: End, ledger: Ledger, generation: GenerationRecord, offset: str | None) -> Reached:

@@ -61,9 +61,16 @@ def launch(start_gateway: Callable[[], Any], settings: Mapping[str, str]) -> Any
         file = Path(folder) / "spark.properties"
         with open(file, "wb", opener=private_opener) as opened:
             opened.write(_defaults(users_file) + render(settings).encode())
+        before = os.environ.get(_ARGUMENTS)
         # First: what follows ``pyspark-shell`` are arguments of the application.
-        with _environment(_ARGUMENTS, shlex.join([_OPTION, str(file), *arguments])):
+        os.environ[_ARGUMENTS] = shlex.join([_OPTION, str(file), *arguments])
+        try:
             return start_gateway()
+        finally:
+            if before is None:
+                del os.environ[_ARGUMENTS]
+            else:
+                os.environ[_ARGUMENTS] = before
 
 
 def launch_apart(start_gateway: Callable[..., Any], settings: Mapping[str, str]) -> tuple[Any, StopSignals]:
@@ -104,11 +111,8 @@ def default_setting(key: str) -> str | None:
 
 def parse(text: str) -> dict[str, str]:
     """Parse settings like ``java.util.Properties``; a key's last line counts."""
-    matches = map(_PROPERTY.fullmatch, _whole_lines(iter(_LINE_ENDS.split(text))))
-    return {_unescaped(match["key"]): _unescaped(match["value"]) for match in matches if match is not None}
-
-
-def _whole_lines(lines: Iterator[str]) -> Iterator[str]:
+    found = {}
+    lines = iter(_LINE_ENDS.split(text))
     for first in lines:
         line = first.lstrip(_BLANKS)
         if not line or line[0] in "#!":
@@ -116,7 +120,9 @@ def _whole_lines(lines: Iterator[str]) -> Iterator[str]:
         # An odd number of backslashes continues a line; each pair of them is one backslash of the value.
         while (len(line) - len(line.rstrip("\\"))) % 2:
             line = line[:-1] + next(lines, "").lstrip(_BLANKS)
-        yield line
+        if match := _PROPERTY.fullmatch(line):
+            found[_unescaped(match["key"])] = _unescaped(match["value"])
+    return found
 
 
 def _unescaped(text: str) -> str:
@@ -182,30 +188,14 @@ def _split(arguments: list[str], replaced: Container[str]) -> tuple[list[str], P
 
 
 def _defaults(users_file: Path | None) -> bytes:
-    file = users_file or _spark_defaults()
-    if users_file is None and not file.is_file():
-        return b""
+    find_home: Callable[[], str] = _find_spark_home
+    file = users_file
+    if file is None:
+        file = Path(os.environ.get("SPARK_CONF_DIR") or Path(find_home()) / "conf") / "spark-defaults.conf"
+        if not file.is_file():
+            return b""
     # A blank line ends the last line, even one that is continued by a backslash.
     return read_file(file) + b"\n\n"
-
-
-def _spark_defaults() -> Path:
-    find_home: Callable[[], str] = _find_spark_home
-    configured = os.environ.get("SPARK_CONF_DIR")
-    return (Path(configured) if configured else Path(find_home()) / "conf") / "spark-defaults.conf"
-
-
-@contextmanager
-def _environment(name: str, value: str) -> Iterator[None]:
-    before = os.environ.get(name)
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
 
 
 INCUBATOR_WARNING = b"WARNING: Using incubator modules: jdk.incubator.vector\n"

@@ -56,7 +56,9 @@ def session_options(
     words = session_words(master, spark or {})
     if loaded.runs_itself:
         return SessionOptions(settings=chosen, existing=True, words=words)
-    named = _given_to_spark(loaded, settings)
+    streams = loaded.pipeline.streams.values()
+    named = [stream.checkpoint or str(settings.home) for stream in streams]
+    named += [path for stream in streams if (path := stream.sink.identity().get("path")) is not None]
     of_stores = connectors_of([str(settings.home), *named])
     _check_default_store(chosen, named)
     paths = [str(loaded.file.parent), *filter(None, chosen.get(WORKER_PATH, "").split(os.pathsep))]
@@ -69,13 +71,6 @@ def session_options(
         brief=brief,
         words=words,
     )
-
-
-def _given_to_spark(loaded: LoadedPipeline, settings: Settings) -> list[str]:
-    streams = loaded.pipeline.streams.values()
-    named = [stream.checkpoint or str(settings.home) for stream in streams]
-    named += [path for stream in streams if (path := stream.sink.identity().get("path")) is not None]
-    return named
 
 
 def _check_default_store(spark: Mapping[str, str], named: Iterable[str]) -> None:

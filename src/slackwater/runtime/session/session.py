@@ -72,10 +72,20 @@ def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkS
     """
     require_spark()
     if options.existing:
-        return _existing(options.settings)
+        spark = _remembered(SparkSession.builder.getOrCreate())
+        for key, value in options.settings.items():
+            try:
+                spark.conf.set(key, value)
+            except PySparkException as error:
+                log.debug("a setting cannot be changed in a session", key=key, error=str(error))
+        return spark
     master = options.master or options.settings.get("spark.master") or _submitted("spark.master") or "local[*]"
     check_master(master)
-    _choose_python(master, options.settings)
+    # A different version is refused at the first row (PYTHON_VERSION_MISMATCH), and may lack packages. On a cluster the
+    # driver's path is a default.
+    given = options.settings.get(WORKER_PYTHON) or os.environ.get("PYSPARK_PYTHON")
+    os.environ["PYSPARK_PYTHON"] = sys.executable if master.startswith("local") or not given else given
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if master.startswith("local"):
         # Else Spark resolves the host's own name, which a machine without a network may not be able to.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -94,27 +104,6 @@ def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkS
     spark = _build(options.application, master, settings)
     if not master.startswith("local") and options.file is not None:
         send_modules(spark, imported_files(options.file))
-    return spark
-
-
-def _choose_python(master: str, settings: Mapping[str, str]) -> None:
-    """Set the workers' Python.
-
-    A different version is refused at the first row (PYTHON_VERSION_MISMATCH), and may lack packages. On a cluster the
-    driver's path is a default.
-    """
-    given = settings.get(WORKER_PYTHON) or os.environ.get("PYSPARK_PYTHON")
-    os.environ["PYSPARK_PYTHON"] = sys.executable if master.startswith("local") or not given else given
-    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-
-
-def _existing(settings: Mapping[str, str]) -> SparkSession:
-    spark = _remembered(SparkSession.builder.getOrCreate())
-    for key, value in settings.items():
-        try:
-            spark.conf.set(key, value)
-        except PySparkException as error:
-            log.debug("a setting cannot be changed in a session", key=key, error=str(error))
     return spark
 
 
@@ -179,14 +168,10 @@ def jars_with(settings: Mapping[str, str], names: Sequence[str], say: Callable[[
 
     It replaces the user's value, so it repeats those jars.
     """
-    jars = _jars(names, settings, say)
-    return ",".join([*filter(None, [_given(JARS, settings)]), *jars]) if jars else None
-
-
-def _jars(names: Sequence[str], settings: Mapping[str, str], say: Callable[[str], None]) -> list[str]:
     brought = [one for key in (JARS, PACKAGES) for one in (_given(key, settings) or "").split(",")] if names else []
     wanted = [name for name in names if not _brings(brought, name)]
-    return [str(path) for path in connectors.resolve(wanted, spark_version(), say)] if wanted else []
+    jars = list(map(str, connectors.resolve(wanted, spark_version(), say))) if wanted else []
+    return ",".join([*filter(None, [_given(JARS, settings)]), *jars]) if jars else None
 
 
 def _given(key: str, settings: Mapping[str, str]) -> str | None:
@@ -319,13 +304,8 @@ def check_launch_settings(settings: Mapping[str, str]) -> None:
         value = settings.get(key)
         if value is not None and re.fullmatch(form, value.strip(), re.IGNORECASE) is None:
             raise _refused(key, value, "no JVM starts with it", expected)
-    _check_driver_memory(settings.get(DRIVER_MEMORY))
-
-
-def _check_driver_memory(value: str | None) -> None:
-    """Check the size of a local driver's heap: with too large a heap the JVM would hang or be killed, not fail."""
-    if value is None:
-        return
+    # With too large a heap a local driver's JVM would hang or be killed, not fail.
+    value = settings.get(DRIVER_MEMORY, "")
     match = re.fullmatch(r"(\d+)([kmgt]?)", value.strip().lower())
     available = memory_bytes()
     if match and int(match[1]) * _UNITS[match[2]] > available:

@@ -240,21 +240,20 @@ def only_settings(
     present = effective_settings(spark)
     before = {**(present if recorded is None else recorded), **kept.settings}
     changed = changed_settings(spark, before)
-    if not changed or (build_again is not None and not _fits(built, kept, before, build_again)):
+    if not changed:
         return ()
+    if build_again is not None:
+        # A newer Spark may reject a value that was recorded: then it is unknown whether the state would fit.
+        unknown: tuple[type[Exception], ...] = (SlackwaterError, *SPARK_ERRORS)
+        try:
+            with replaced_settings(spark, before):
+                program = build_again(built).program
+        except unknown:
+            return ()
+        if program is None or not verdict(kept, program).starts:
+            return ()
     own = built.definition.settings
     return tuple(OtherSetting(name, old, new, in_code=name in own) for name, (old, new) in changed.items())
-
-
-def _fits(built: BuiltStream, kept: Program, settings: Mapping[str, str], build_again: BuildAgain) -> bool:
-    # A newer Spark may reject a value that was recorded: then it is unknown whether the state would fit.
-    unknown: tuple[type[Exception], ...] = (SlackwaterError, *SPARK_ERRORS)
-    try:
-        with replaced_settings(built.frame.sparkSession, settings):
-            program = build_again(built).program
-    except unknown:
-        return False
-    return program is not None and verdict(kept, program).starts
 
 
 _CLASSES = (
@@ -413,16 +412,13 @@ def _remembering(original: Callable[..., Any]) -> Callable[..., Any]:
     def call(*arguments: Any, **named: Any) -> Any:
         # PySpark reports a wrong call in its own words.
         with suppress(TypeError):
-            _remember(signature.bind(*arguments, **named).arguments)
+            bound = signature.bind(*arguments, **named).arguments
+            if "key" in bound:
+                KNOWN_SECRETS.remember(str(bound["key"]), bound.get("value"))
+            KNOWN_SECRETS.remember("url", bound.get("url"))
+            for options in (bound.get("options"), bound.get("properties")):
+                KNOWN_SECRETS.remember_all(options or {})
         return original(*arguments, **named)
 
     setattr(call, _REMEMBERS, True)
     return call
-
-
-def _remember(bound: Mapping[str, Any]) -> None:
-    if "key" in bound:
-        KNOWN_SECRETS.remember(str(bound["key"]), bound.get("value"))
-    KNOWN_SECRETS.remember("url", bound.get("url"))
-    for options in (bound.get("options"), bound.get("properties")):
-        KNOWN_SECRETS.remember_all(options or {})
