@@ -56,7 +56,7 @@ from slackwater.runtime.run.listener import ProgressRecorder, RecordedQuery, mak
 from slackwater.runtime.run.query import BuiltStream, QueryStart, start
 from slackwater.runtime.run.runner import ASK_LEDGER_S, POLL_S
 from slackwater.runtime.run.stream_run import RunServices, StreamRun
-from slackwater.runtime.session.options import SessionOptions, spark_version
+from slackwater.runtime.session import SessionOptions, spark_version
 from slackwater.runtime.session.session import driver_jvm_pid, end_session, start_session
 from slackwater.sinks import files
 from slackwater.sinks.common.registry import open_output

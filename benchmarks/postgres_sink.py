@@ -36,7 +36,7 @@ import psycopg
 from slackwater import sinks
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.sink import Owner, WriteContext
-from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session import SessionOptions
 from slackwater.runtime.session.session import end_session, start_session
 from slackwater.sinks.common.registry import open_output
 

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.sink import Owner, WriteContext
-from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session import SessionOptions
 from slackwater.runtime.session.session import end_session, start_session
 from slackwater.sinks import delta, files
 from slackwater.sinks.common.contract import Sink

@@ -37,7 +37,7 @@ from slackwater.core.program import Program
 from slackwater.diagnose.program_changes import verdict
 from slackwater.runtime.loader import load
 from slackwater.runtime.run.query import BuiltStream
-from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session import SessionOptions
 from slackwater.runtime.session.session import start_session
 from tests.runtime.verdict.edits import BASES
 

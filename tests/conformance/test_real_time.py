@@ -14,7 +14,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from examples.demo.broker import Broker
 from slackwater import connectors
-from slackwater.runtime.session.options import spark_version
+from slackwater.runtime.session import spark_version
 from tests.conformance.matrix import EXAMPLES
 from tests.support.kafka_topics import create_topic
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.runtime.session.options import spark_version
+from slackwater.runtime.session import spark_version
 from tests.support.warm_jvm import output_of
 
 pytestmark = pytest.mark.spark

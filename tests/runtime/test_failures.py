@@ -11,7 +11,7 @@ from slackwater.core.errors import StreamFailed
 from slackwater.runtime.run import failures
 from slackwater.runtime.run.failures import classify
 from slackwater.runtime.run.stream_run import Restarts
-from slackwater.runtime.session.options import spark_version
+from slackwater.runtime.session import spark_version
 from tests.runtime.project import Project
 
 PIPELINE = """

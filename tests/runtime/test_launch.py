@@ -240,7 +240,7 @@ PROGRAM = """
 import json, sys
 from pathlib import Path
 from slackwater.runtime.session.session import end_session, start_session
-from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session import SessionOptions
 
 spark = start_session(SessionOptions("jars", "local[1]", connectors=("postgresql",)), lambda text: None)
 jars = spark.sparkContext._jsc.sc().listJars().toList()

@@ -15,7 +15,7 @@ from slackwater.runtime.loader import load
 from slackwater.runtime.program.logical_plan import analysed_plan, source_options, streaming_sources
 from slackwater.runtime.program.unsupported import VERSION_1_READERS, strict_sources
 from slackwater.runtime.replay.replay import SparkReplayer
-from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session import SessionOptions
 from slackwater.runtime.session.session import end_session
 from tests.support.kafka_topics import create_topic
 

@@ -13,7 +13,7 @@ import pytest
 from slackwater.core.errors import PipelineError, Refused, StreamFailed
 from slackwater.core.sink import Owner, WriteContext
 from slackwater.runtime.run.failures import reason_of
-from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session import SessionOptions
 from slackwater.runtime.session.session import end_session, start_session
 from slackwater.sinks import DeltaSink, delta
 from slackwater.sinks.delta.sink import DeltaOutput

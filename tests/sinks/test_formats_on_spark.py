@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import slackwater as sw
 from slackwater.core.sink import WriteContext
-from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session import SessionOptions
 from slackwater.runtime.session.session import end_session, start_session
 from slackwater.sinks.common.registry import open_output
 from tests.restart.scenario import FileClicks, Workspace

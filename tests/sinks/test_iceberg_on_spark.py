@@ -15,7 +15,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from slackwater.core.errors import PipelineError, Refused, SlackwaterError, StreamFailed
 from slackwater.core.sink import Owner, WriteContext
-from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session import SessionOptions
 from slackwater.runtime.session.session import end_session, start_session
 from slackwater.sinks import IcebergSink, all_of, iceberg
 from slackwater.sinks.common.registry import open_output

@@ -17,7 +17,7 @@ import pytest
 import slackwater as sw
 from slackwater.core.errors import StreamFailed
 from slackwater.core.sink import Owner, WriteContext
-from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session import SessionOptions
 from slackwater.runtime.session.session import end_session, start_session
 from slackwater.sinks.common.batch_function import BatchFailed
 from slackwater.sinks.common.database import address_of

@@ -16,7 +16,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.core.sink import Owner, WriteContext
-from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session import SessionOptions
 from slackwater.runtime.session.session import end_session, start_session
 from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.registry import open_output

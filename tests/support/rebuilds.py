@@ -37,7 +37,7 @@ from slackwater.operations.plan.contributing import Code
 from slackwater.operations.plan.plan import Plan, Request, SourceStart
 from slackwater.operations.planner import Planner, QueryReader
 from slackwater.runtime.loader import digest, environment_read
-from slackwater.runtime.replay.query_runtime import SparkRuntime
+from slackwater.runtime.replay import SparkRuntime
 from slackwater.runtime.run.before_start import claim_output
 from slackwater.sinks.common.registry import is_same_sink, open_output
 from slackwater.sources.common.contract import Position, Served

@@ -18,7 +18,7 @@ from unittest import mock
 
 from slackwater import connectors
 from slackwater.core.errors import EnvironmentMissing, UsageError
-from slackwater.runtime.session.options import spark_version
+from slackwater.runtime.session import spark_version
 from tests.support.warm_python import NUMBERED
 
 CONNECTORS = ("kafka", "delta", "iceberg", "avro", "postgresql", "s3a")

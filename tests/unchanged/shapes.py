@@ -19,7 +19,7 @@ from slackwater import connectors
 from slackwater.connectors.cache import jars_of
 from slackwater.core.errors import EnvironmentMissing
 from slackwater.core.reference import reference_of
-from slackwater.runtime.session.options import spark_version
+from slackwater.runtime.session import spark_version
 from tests.support.outputs import row_text
 from tests.support.standalone_cluster import JOB, SPARK_HOME
 from tests.unchanged.scene import APPLICATIONS, Scene, listed_rows

@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from pyiceberg.table import StaticTable
 
 from slackwater import connectors
-from slackwater.runtime.session.options import spark_version
+from slackwater.runtime.session import spark_version
 from tests.support.outputs import row_text
 from tests.unchanged.scene import FILES, KILLED_AFTER, Scene
 

@@ -26,7 +26,7 @@ from slackwater.runtime.application.writers import _TRIGGERS, Given, Start, _kee
 from slackwater.runtime.loader import is_application
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.run.before_start import check_same_sink
-from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session import SessionOptions
 from slackwater.sinks.common.registry import UNKNOWN, is_same_sink, open_output, recognised
 from slackwater.triggers import as_trigger
 from tests.support.errors import raises_code

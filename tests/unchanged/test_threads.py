@@ -15,7 +15,7 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.application.launch import OwnThreads, run_code
-from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session import SessionOptions
 from slackwater.storage.local import LocalStore
 from tests.support.processes import Command
 from tests.unchanged.scene import Scene

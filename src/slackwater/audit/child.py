@@ -33,7 +33,7 @@ from slackwater.runtime.run.before_start import register
 from slackwater.runtime.run.query import build, create_output, first_line
 from slackwater.runtime.run.runner import Application, NotStarted, RunRequest
 from slackwater.runtime.run.stream_run import StreamOutcome
-from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session import SessionOptions
 from slackwater.runtime.session.session import driver_jvm_pid, end_session, start_session
 from slackwater.runtime.session.settings import session_of
 

@@ -26,7 +26,7 @@ from slackwater.core.reference import reference_of, split_reference
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.pipeline import Pipeline, StreamDefinition
 from slackwater.runtime.program.code_scopes import imported_files, read_source, variables_read
-from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session import SessionOptions
 from slackwater.sources import kinds
 from slackwater.storage.local import exists, is_file
 

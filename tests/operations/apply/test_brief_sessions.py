@@ -11,7 +11,7 @@ from slackwater.core.commands import session_words
 from slackwater.core.errors import OutcomeUnknown
 from slackwater.operations.action import Display
 from slackwater.operations.apply.apply_plan import apply_plan
-from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session import SessionOptions
 from slackwater.runtime.session.session import FIRST_COMPILER, end_session, start_session
 from tests.support import warm_python
 from tests.support.homes import STREAM

@@ -9,7 +9,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from slackwater.checkpoint.writer import halted_by, is_halted
-from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session import SessionOptions
 from slackwater.runtime.session.session import end_session, start_session
 from slackwater.storage.local import LocalStore
 

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from slackwater.runtime.run.listener import Drain
-from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session import SessionOptions
 from slackwater.runtime.session.session import end_session, start_session
 
 FOLDER, SEED, COUNT = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])

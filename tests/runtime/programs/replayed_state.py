@@ -9,7 +9,7 @@ from unittest import mock
 from slackwater.runtime.loader import load
 from slackwater.runtime.replay import replay
 from slackwater.runtime.replay.replay import SparkReplayer
-from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session import SessionOptions
 
 FOLDER, MASTER = Path(sys.argv[1]), sys.argv[2]
 BATCHES = 2

@@ -9,7 +9,7 @@ from typing import Any
 
 from slackwater.runtime.loader import load
 from slackwater.runtime.replay.replay import SparkReplayer
-from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session import SessionOptions
 
 FOLDER, STATE = Path(sys.argv[1]), sys.argv[2]
 BATCHES = 4

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from slackwater.runtime.loader import load
 from slackwater.runtime.replay.replay import SparkReplayer
-from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session import SessionOptions
 from slackwater.runtime.session.settings import effective_settings
 
 FOLDER = Path(sys.argv[1])

@@ -20,7 +20,7 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.history import settings_of_state
 from slackwater.runtime.loader import load
 from slackwater.runtime.pipeline import StreamDefinition
-from slackwater.runtime.session.options import given_to, require_spark, session_options
+from slackwater.runtime.session import given_to, require_spark, session_options
 from slackwater.storage.open import is_uri, open_read_store, resolved
 
 

@@ -15,7 +15,7 @@ from slackwater.runtime.loader import LoadedPipeline
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.run.before_start import judge, ways_of
 from slackwater.runtime.run.query import build, build_again
-from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session import SessionOptions
 from slackwater.runtime.session.session import end_session, start_session
 from slackwater.runtime.session.settings import require_classes, session_of, values_of
 from slackwater.sinks.common.registry import open_each

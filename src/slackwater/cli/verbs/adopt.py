@@ -36,7 +36,7 @@ from slackwater.ledger.workspace import Workspace, open_workspace, record_move, 
 from slackwater.operations.apply.operation import QueryRuntime
 from slackwater.operations.check_home import Consent, check_home
 from slackwater.runtime.loader import full_reference, is_application
-from slackwater.runtime.replay.query_runtime import SparkRuntime
+from slackwater.runtime.replay import SparkRuntime
 from slackwater.sinks.common.registry import UNKNOWN, Identity, is_same_sink, open_output, recognised
 from slackwater.storage.open import check_no_secret, local_path_of, open_read_store
 

@@ -20,7 +20,7 @@ from slackwater.operations.apply.apply_plan import apply_plan, is_started
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, recorded_plan, undo_operation
 from slackwater.operations.check_home import Consent
 from slackwater.operations.plan.document import parse, start_command
-from slackwater.runtime.replay.query_runtime import SparkRuntime
+from slackwater.runtime.replay import SparkRuntime
 from slackwater.storage.open import Location
 from slackwater.storage.user_files import read_text
 

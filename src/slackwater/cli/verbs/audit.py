@@ -36,7 +36,7 @@ from slackwater.core.settings import Settings
 from slackwater.core.sink import sink_text
 from slackwater.core.units import counted
 from slackwater.runtime.loader import LoadedPipeline, load
-from slackwater.runtime.session.options import require_spark, session_options
+from slackwater.runtime.session import require_spark, session_options
 
 SCHEMA = "slackwater.audit/1"
 

@@ -9,7 +9,7 @@ from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import out, prepare, print_json, say, write
 from slackwater.connectors.cache import JarCache, default_folder, jars_of
 from slackwater.core.errors import EnvironmentMissing
-from slackwater.runtime.session.options import spark_version
+from slackwater.runtime.session import spark_version
 
 NO_SPARK = "none"
 """A version that selects only jars without a dependency on Spark."""

@@ -23,7 +23,7 @@ from slackwater.operations.make_plan import make_plan
 from slackwater.operations.plan.cost import cost_lines, total_lines
 from slackwater.operations.plan.document import ALL, ALL_MS, plan_again, render, start_command, title
 from slackwater.operations.plan.plan import Plan, PlannedFacts
-from slackwater.runtime.replay.query_runtime import SparkRuntime
+from slackwater.runtime.replay import SparkRuntime
 from slackwater.sinks.common.directory import absolute, directory
 from slackwater.storage.user_files import PRIVATE, NewFile, is_file
 

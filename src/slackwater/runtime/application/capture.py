@@ -37,7 +37,7 @@ from slackwater.runtime.application.writers import CONTEXT, MANAGER, SESSION, Ha
 from slackwater.runtime.loader import LoadedPipeline, full_reference, locate, place_in
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.run.query import ApplicationCode, first_line
-from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session import SessionOptions
 from slackwater.sinks.common.registry import is_same_sink
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from pyspark import SparkContext
 from slackwater.core.reference import split_reference
 from slackwater.ledger.workspace import to_stderr
 from slackwater.runtime.loader import locate
+from slackwater.runtime.session import SessionOptions
 from slackwater.runtime.session.launch import launch_apart
-from slackwater.runtime.session.options import SessionOptions
 from slackwater.runtime.session.session import JARS, jars_with
 from slackwater.runtime.session.settings import remember_options
 

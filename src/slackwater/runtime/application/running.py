@@ -44,7 +44,7 @@ from slackwater.runtime.run.failures import SPARK_ERRORS
 from slackwater.runtime.run.listener import STOP_SIGNALS, ProgressRecorder, make_listener
 from slackwater.runtime.run.query import ApplicationCode, BuiltStream, first_line
 from slackwater.runtime.run.stream_run import RunServices, StreamOutcome, StreamRun
-from slackwater.runtime.session.options import SessionOptions, spark_version
+from slackwater.runtime.session import SessionOptions, spark_version
 from slackwater.runtime.session.session import driver_jvm_pid
 from slackwater.sinks.common.registry import recognised
 

@@ -40,7 +40,7 @@ from slackwater.runtime.run.before_start import program_digest, program_json
 from slackwater.runtime.run.failures import SPARK_ERRORS
 from slackwater.runtime.run.listener import ProgressRecorder, RecordedQuery, make_listener
 from slackwater.runtime.run.query import ApplicationCode, BuiltStream
-from slackwater.runtime.session.options import spark_version
+from slackwater.runtime.session import spark_version
 from slackwater.runtime.session.settings import effective_settings
 from slackwater.sinks.common.registry import UNKNOWN, open_output
 from slackwater.storage.open import check_no_secret, open_read_store, resolved

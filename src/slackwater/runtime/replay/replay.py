@@ -37,7 +37,7 @@ from slackwater.runtime.run.listener import ProgressRecorder, make_listener
 from slackwater.runtime.run.no_data_batch import check_reads_all
 from slackwater.runtime.run.query import BuiltStream, QueryStart, build
 from slackwater.runtime.run.stream_run import QueryRun, RunServices
-from slackwater.runtime.session.options import SessionOptions, spark_version
+from slackwater.runtime.session import SessionOptions, spark_version
 from slackwater.runtime.session.session import driver_jvm_pid, start_session
 from slackwater.runtime.session.settings import VARIABLES, replace_settings, session_of, settings_after, with_settings
 from slackwater.sinks.common.contract import Output, Sink

@@ -28,7 +28,7 @@ from slackwater.runtime.run.failures import SPARK_ERRORS, classify, is_transient
 from slackwater.runtime.run.listener import ProgressRecorder, StopSignals, make_listener
 from slackwater.runtime.run.query import BuiltStream, build, build_again, create_output
 from slackwater.runtime.run.stream_run import RunServices, StreamOutcome, StreamRun
-from slackwater.runtime.session.options import SessionOptions, spark_version
+from slackwater.runtime.session import SessionOptions, spark_version
 from slackwater.runtime.session.session import driver_jvm_pid, end_session, start_session
 from slackwater.runtime.session.settings import distinct, session_of
 

@@ -32,8 +32,8 @@ from slackwater.connectors.machine import memory_bytes
 from slackwater.core.errors import StreamFailed, UsageError
 from slackwater.core.masking import KNOWN_SECRETS, mask, mask_setting
 from slackwater.runtime.program.code_scopes import imported_files, in_archive
+from slackwater.runtime.session import SessionOptions, require_spark, spark_version
 from slackwater.runtime.session.launch import default_setting, launch_apart
-from slackwater.runtime.session.options import SessionOptions, require_spark, spark_version
 from slackwater.runtime.session.settings import FULL_TRACEBACKS, remember_options
 from slackwater.sinks.common import registry
 from slackwater.sinks.common.problem import secret_of

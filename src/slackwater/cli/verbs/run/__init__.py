@@ -27,7 +27,7 @@ from slackwater.diagnose.checks.common.check import lag_of
 from slackwater.ledger.workspace import open_workspace
 from slackwater.operations.check_home import Consent, check_home
 from slackwater.runtime.loader import is_application, load, locate, refuse_other_program
-from slackwater.runtime.session.options import given_to, require_spark, session_options
+from slackwater.runtime.session import given_to, require_spark, session_options
 
 if TYPE_CHECKING:
     from slackwater.runtime.run.runner import RunDisplay
