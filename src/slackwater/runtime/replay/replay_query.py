@@ -85,7 +85,11 @@ class ReplayQuery:
             self.query.awaitTermination()
             return
         stop_at = None
-        while not self._reached():
+        while True:
+            if self._clock is None:
+                time.sleep(CHECK_S)
+            elif self._clock.waiting.wait(CHECK_S):
+                return
             if not self.query.isActive:
                 self.query.awaitTermination()
                 return
@@ -113,12 +117,6 @@ class ReplayQuery:
             # First: ``stop`` interrupts the query's thread, which does not end its wait for an answer from Python.
             self._clock.end()
         self.query.stop()
-
-    def _reached(self) -> bool:
-        if self._clock is not None:
-            return self._clock.waiting.wait(CHECK_S)
-        time.sleep(CHECK_S)
-        return False
 
 
 class _TriggerClock:
