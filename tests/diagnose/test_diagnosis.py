@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.cli.common.examine import Examined
 from slackwater.cli.main import main
 from slackwater.cli.verbs.doctor import doctor_page
 from slackwater.core.checkpoint import Depth
@@ -138,11 +137,11 @@ def test_a_change_of_the_code_is_a_finding_and_nothing_is_called_clean_beside_it
     facts = Case("", "", output_in_place, with_sink=True).facts(tmp_path)._replace(recorded=True)
     assert codes(facts) == ["clean"]
 
-    [found] = diagnose(facts._replace(code=judged)).found
+    diagnosis = diagnose(facts._replace(code=judged, name="web/out"))
+    [found] = diagnosis.found
 
     assert (found.finding.code, found.finding.goal, found.certainty) == ("window-changed", "rebuild", "certain")
-    examined = Examined("web/out", facts, diagnose(facts._replace(code=judged)))
-    page = "\n".join(str(line) for line in doctor_page([examined]).renderables)
+    page = "\n".join(str(line) for line in doctor_page([diagnosis]).renderables)
     assert "slackwater plan rebuild web/out" in page
     assert "slackwater explain window-changed" in page
 

@@ -22,6 +22,7 @@ from slackwater.core.checkpoint import (
     SourceLog,
     StateInventory,
 )
+from slackwater.core.errors import SlackwaterError
 from slackwater.core.program import SourceShape
 from slackwater.core.records import BatchRecord, RunRecord
 from slackwater.core.snapshot import OutputSeen, Snapshot
@@ -66,10 +67,18 @@ class Unknown(NamedTuple):
 
     reason: str
     how: str | None = None
+    error: SlackwaterError | OSError | None = None
 
 
 _T = TypeVar("_T")
 Fact: TypeAlias = _T | Unknown
+
+
+def known(fact: Fact[_T]) -> _T:
+    """Raises the error with which it could not be read."""
+    if isinstance(fact, Unknown):
+        raise fact.error or ValueError(fact.reason)
+    return fact
 
 
 @dataclass(frozen=True)

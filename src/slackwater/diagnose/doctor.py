@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slackwater.core.commands import command
-from slackwater.core.facts import Facts, Finding, Severity, Unknown
+from slackwater.core.facts import Fact, Facts, Finding, Severity, Unknown
 from slackwater.core.units import counted, size_text
 from slackwater.core.verdict import Effect, StreamVerdict
 from slackwater.diagnose.checkpoint_changes import operator_kind
@@ -32,6 +32,9 @@ from slackwater.diagnose.checks.common.check import Certainty, Check, Diagnosed,
 from slackwater.diagnose.checks.common.snapshot import sink_kind
 from slackwater.diagnose.number_line import RULES, findings, left_out
 
+if TYPE_CHECKING:
+    from slackwater.diagnose.error_texts import Symptom
+
 AREAS = (
     application, changes, delta, file_source, kafka, log, log_content, sink, state, store, versions, watermark,
 )  # fmt: skip
@@ -48,15 +51,23 @@ _RISKS = ("loss", "duplicate", "skip", "wrong", "stuck", "none")
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """``found`` has the gravest first; ``not_checked`` is never shown as healthy.
+    """Of a stream or checkpoint, also of one that cannot be read; or of a failure's text alone, without an error.
 
-    ``unread`` state is read only with ``--verify``, and verified by the store: reported, without an effect on the
-    result.
+    ``found`` has the gravest first; ``not_checked`` is never shown as healthy. ``unread`` state is read only with
+    ``--verify``, and verified by the store: reported, without an effect on the result. ``errors`` are causes of the
+    given failure text, or of the last run's failure; ``own_codes`` are Slackwater's errors in that text.
+    ``unrecognised``: it has no known failure; ``read`` are its facts about the query.
     """
 
-    found: tuple[Diagnosed, ...]
-    not_checked: tuple[NotChecked, ...]
+    name: str
+    facts: Fact[Facts]
+    found: tuple[Diagnosed, ...] = ()
+    not_checked: tuple[NotChecked, ...] = ()
     unread: NotChecked | None = None
+    errors: tuple[Symptom, ...] = ()
+    own_codes: tuple[str, ...] = ()
+    unrecognised: bool = False
+    read: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def problems(self) -> tuple[Diagnosed, ...]:
@@ -93,13 +104,14 @@ def diagnose(facts: Facts) -> Diagnosis:
     found += [one for one in _of_number_line(facts) if one.finding.code not in explained]
     if isinstance(facts.sink, Unknown):
         unseen = (rule for rule in RULES if rule.on_output and rule.severity is not Severity.INFO)
-        not_checked += [NotChecked(rule.code, rule.meaning, *facts.sink) for rule in unseen]
+        not_checked += [NotChecked(rule.code, rule.meaning, facts.sink.reason, facts.sink.how) for rule in unseen]
     not_checked += _in_use(facts, {one.code for one in not_checked})
     unread = _unread_state(facts)
     by_store = facts.snapshot.unread_state.verified_by_store
     if unread is not None and not by_store:
         not_checked.append(unread)
-    return Diagnosis(tuple(sorted(found, key=_urgency)), tuple(not_checked), unread if by_store else None)
+    gravest = tuple(sorted(found, key=_urgency))
+    return Diagnosis(facts.name, facts, gravest, tuple(not_checked), unread if by_store else None)
 
 
 def _in_use(facts: Facts, known: Collection[str]) -> Iterator[NotChecked]:
@@ -191,7 +203,7 @@ def _of_code(judged: StreamVerdict, *, recorded: bool) -> Iterator[Diagnosed]:
 
 
 def _code_not_checked(unknown: Unknown) -> NotChecked:
-    return NotChecked("code", "The code and the kept state do not fit.", *unknown)
+    return NotChecked("code", "The code and the kept state do not fit.", unknown.reason, unknown.how)
 
 
 def _not_in_files(facts: Facts, judged: StreamVerdict) -> Iterator[NotChecked]:

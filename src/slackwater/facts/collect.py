@@ -22,7 +22,6 @@ from slackwater.core.checkpoint import (
 from slackwater.core.commands import mention
 from slackwater.core.errors import FormatError
 from slackwater.core.facts import CheckpointSeen, Fact, Facts, HistoryFacts, SinkFacts, SourceFacts, Unknown
-from slackwater.core.program import SourceShape
 from slackwater.core.records import NEWEST_BATCHES, GenerationRecord, StreamRecord
 from slackwater.core.snapshot import Snapshot
 from slackwater.facts.sources import (
@@ -74,12 +73,7 @@ def facts_of_stream(workspace: Workspace, stream: StreamRecord, depth: Depth = "
         checkpoint=checkpoint,
         snapshot=snapshot,
         recorded=True,
-        sources=_sources(
-            checkpoint,
-            shapes_of(snapshot),
-            snapshot,
-            ledger,
-        ),
+        sources=_sources(checkpoint, snapshot, ledger),
         sink=sink,
         history=tried(
             lambda: HistoryFacts(
@@ -151,7 +145,7 @@ def facts_of_location(store: ReadStore, sink: Fact[Mapping[str, str]] | None, de
     if isinstance(sink, Unknown):
         seen = sink
     if identity is not None:
-        seen = tried(lambda: _sink(identity, snapshot, depth), "the output cannot be read")
+        seen = tried(lambda: _sink(identity, marks, logs.query_id, depth), "the output cannot be read")
     if isinstance(seen, SinkFacts):
         snapshot = snapshot._replace(marks=replace(marks, written=seen.written), output=seen.seen._replace(owner=None))
     return Facts(
@@ -159,7 +153,7 @@ def facts_of_location(store: ReadStore, sink: Fact[Mapping[str, str]] | None, de
         checkpoint=checkpoint,
         snapshot=snapshot,
         recorded=False,
-        sources=_sources(checkpoint, (), snapshot, None),
+        sources=_sources(checkpoint, snapshot, None),
         sink=seen,
         history=Unknown(
             "Slackwater has recorded no run of this query",
@@ -188,11 +182,9 @@ def _checkpoint(opened: OpenedCheckpoint, start_damage: tuple[Damage, ...]) -> C
 
 def written_by(identity: Mapping[str, str], marks: Marks, query_id: str | None) -> Fact[int]:
     """The newest batch in the output of an unrecorded checkpoint; -1 for none."""
-    stream = StreamRecord(_UNRECORDED, _UNRECORDED, identity, "", "", id=query_id)
-    snapshot = Snapshot(stream=stream, generation=GenerationRecord(_UNRECORDED, 1, "", query_id), marks=marks)
 
     def look() -> Fact[int]:
-        found = _sink(identity, snapshot, "quick")
+        found = _sink(identity, marks, query_id, "quick")
         problem = found.seen.unreadable
         if problem is not None:
             return Unknown(problem.message, problem.hint)
@@ -203,8 +195,7 @@ def written_by(identity: Mapping[str, str], marks: Marks, query_id: str | None) 
     return tried(look, "the output cannot be read")
 
 
-def _sink(identity: Mapping[str, str], snapshot: Snapshot, depth: Depth) -> SinkFacts:
-    marks = snapshot.marks
+def _sink(identity: Mapping[str, str], marks: Marks, query_id: str | None, depth: Depth) -> SinkFacts:
     finished = marks.next_batch - 1
     written, seen = look_at_output(identity, None, (finished, marks.planned > finished), depth)
     output, listed = open_output(identity), _listed(identity)
@@ -212,7 +203,7 @@ def _sink(identity: Mapping[str, str], snapshot: Snapshot, depth: Depth) -> Sink
         return SinkFacts(identity, seen, written, *listed)
     # Without an owner the output does not know the application: the sinks of Delta and Iceberg write under the id of
     # the query, and no marker of Slackwater's can have been lost.
-    query_id = snapshot.generation.query_id or ""
+    query_id = query_id or ""
     transactions = output.transactions(query_id)
     if transactions is None:
         return SinkFacts(identity, seen, written, *listed)
@@ -245,12 +236,12 @@ def _lines(named: Mapping[str, SourceLine], logs: Mapping[str, str]) -> list[Sou
 
 def _sources(
     checkpoint: CheckpointSeen,
-    shapes: Sequence[SourceShape],
     snapshot: Snapshot,
     ledger: Ledger | None,
 ) -> tuple[SourceFacts, ...]:
     marks, logs, stream = checkpoint.marks, snapshot.source_logs, snapshot.stream.full_name
     ids = recorded_ids(ledger, snapshot.generation, marks.planned) if ledger is not None else {}
+    shapes = shapes_of(snapshot)
     newest, before = checkpoint.newest_offset, checkpoint.offset_before
     made_ms = planned_ms(snapshot, newest, before)
     ends = {offset.source: offset.text for offset in newest.offsets} if newest is not None else {}

@@ -180,9 +180,9 @@ def tried(look: Callable[[], Fact[_T]], reason: str) -> Fact[_T]:
     try:
         return look()
     except SlackwaterError as error:
-        return Unknown(f"{reason}: {error.message}", error.hint)
+        return Unknown(f"{reason}: {error.message}", error.hint, error)
     except OSError as error:
-        return Unknown(f"{reason}: {error}")
+        return Unknown(f"{reason}: {error}", error=error)
 
 
 def tried_in_time(look: Callable[[], Fact[_T]], reason: str) -> Fact[_T]:

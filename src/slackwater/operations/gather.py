@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from slackwater.checkpoint.layout import SST_FOLDERS, STATE, parse_state_file
 from slackwater.checkpoint.listing import bytes_if_cheap
@@ -10,19 +10,21 @@ from slackwater.checkpoint.logs import loadable_batches
 from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.reader import collector_off
 from slackwater.core.checkpoint import Depth
-from slackwater.core.errors import DataError, SlackwaterError
+from slackwater.core.errors import DataError
+from slackwater.core.facts import Unknown
 from slackwater.core.program import Program, program_of_batch
 from slackwater.core.records import StreamRecord
 from slackwater.core.sink import Cut
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings_about
+from slackwater.facts.sources import tried
 from slackwater.ledger.recording.history import executed, history_of, readers_of
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.apply.operation import QueryRuntime
 from slackwater.operations.checkpoint_path import checkpoint_path
-from slackwater.operations.plan.context import Fact, Problem, StreamFacts
+from slackwater.operations.plan.context import StreamFacts
 from slackwater.sinks.common.registry import open_output
 from slackwater.storage.open import open_read_store
 
@@ -41,32 +43,30 @@ def gather(
     """The ledger is updated first, unless checkpoint or output is foreign or unreadable. ``own_lease``: the caller
     holds the lease. Without a ``reader`` the pipeline file is not read.
     """
-    ledger, name = workspace.ledger, stream.full_name
-    place = _tried(lambda: checkpoint_path(ledger, stream))
-    seen: Snapshot | Problem
-    states, size_bytes = frozenset[int](), None
-    try:
+    ledger, name, file = workspace.ledger, stream.full_name, stream.pipeline_file
+    place = tried(lambda: checkpoint_path(ledger, stream), "its path cannot be read")
+
+    def look() -> tuple[Snapshot, frozenset[int], int | None]:
         seen, opened = look_at_stream(ledger, workspace.home, stream, depth, own_lease=own_lease)
-        states, size_bytes = _states(seen, opened), bytes_if_cheap(opened.store, opened.listing)
-    except (SlackwaterError, OSError) as error:
-        seen = error
+        return seen, _states(seen, opened), bytes_if_cheap(opened.store, opened.listing)
+
+    def read() -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+        if reader is None or not file:
+            return "", (), ()
+        changed = _environment_changes(workspace, stream, reader)
+        return reader.digest(file), reader.environment_read(file), changed
+
+    looked = tried(look, "checkpoint or output cannot be read")
+    seen, states, size_bytes = (looked, frozenset[int](), None) if isinstance(looked, Unknown) else looked
     if isinstance(seen, Snapshot) and seen.output.unreadable is None and not findings_about(seen, "identity"):
         reconcile(workspace, stream)
-    recorded = _tried(lambda: history_of(ledger, stream))
-    digest: str | Problem = ""
-    environment, changed = tuple[str, ...](), tuple[str, ...]()
-    if reader is not None and stream.pipeline_file:
-        try:
-            changed = _environment_changes(workspace, stream, reader)
-            digest = reader.digest(stream.pipeline_file)
-            environment = reader.environment_read(stream.pipeline_file)
-        except (SlackwaterError, OSError) as error:
-            digest = error
+    code = tried(read, "the pipeline file cannot be read")
+    digest, environment, changed = (code, (), ()) if isinstance(code, Unknown) else code
     generations = [generation.number for generation in ledger.generations(name)]
     return StreamFacts(
         stream=stream,
         seen=seen,
-        recorded=recorded,
+        recorded=tried(lambda: history_of(ledger, stream), "the history cannot be read"),
         place=place,
         # Also above folders that no record names: after a lost ledger one of them may be the checkpoint in use.
         next_generation=max([*generations, *workspace.home.generation_numbers(stream.pipeline, stream.name)]) + 1,
@@ -84,13 +84,6 @@ def _environment_changes(workspace: Workspace, stream: StreamRecord, reader: Que
     programs = next((one.programs for one in ledger.generations(name) if one.number == stream.current_generation), None)
     newest = program_of_batch(programs, ledger.newest_entry(name, "commits"))
     return () if newest is None else reader.environment_changes(workspace, name, Program.from_json(newest))
-
-
-def _tried(look: Callable[[], Fact]) -> Fact | Problem:
-    try:
-        return look()
-    except (SlackwaterError, OSError) as error:
-        return error
 
 
 def _states(snapshot: Snapshot, opened: OpenedCheckpoint) -> frozenset[int]:

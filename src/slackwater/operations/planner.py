@@ -11,6 +11,7 @@ from typing import TypeAlias
 from slackwater.core.commands import code_words, command, mention, output_command
 from slackwater.core.errors import Refused, UsageError
 from slackwater.core.escaping import quoted
+from slackwater.core.facts import known
 from slackwater.core.program import QueryProfile
 from slackwater.core.records import StreamRecord
 from slackwater.core.reference import split_reference
@@ -31,7 +32,7 @@ from slackwater.operations.goals.backfill import listed, ranges_of
 from slackwater.operations.goals.goal import goal_named
 from slackwater.operations.goals.rebuild import recomputed
 from slackwater.operations.plan.assembly import plan_of, plan_of_nothing
-from slackwater.operations.plan.context import PlanContext, Scope, StreamFacts, is_cut, known, query_id, refuse_replaced
+from slackwater.operations.plan.context import PlanContext, Scope, StreamFacts, is_cut, query_id, refuse_replaced
 from slackwater.operations.plan.contributing import minor_release
 from slackwater.operations.plan.document import HOW_TO_PLAN, plan_command
 from slackwater.operations.plan.plan import Plan, Request

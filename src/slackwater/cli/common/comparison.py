@@ -8,13 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from slackwater.cli.common.console import say
-from slackwater.cli.common.examine import Examined
 from slackwater.core.errors import NotFound, SlackwaterError, UsageError
-from slackwater.core.facts import Fact, Unknown
+from slackwater.core.facts import Fact, Facts, Unknown
 from slackwater.core.records import GenerationRecord
 from slackwater.core.settings import Settings
 from slackwater.core.verdict import Effect, StreamVerdict
-from slackwater.diagnose.doctor import diagnose
+from slackwater.diagnose.doctor import Diagnosis, diagnose
 from slackwater.ledger.home import Home, read_stream_file
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.history import settings_of_state
@@ -130,9 +129,9 @@ def _generation(ledger: Ledger | None, home: Home, definition: StreamDefinition)
 
 
 def with_code(
-    examined: Sequence[Examined], pipeline: str, settings: Settings, master: str | None, spark: Mapping[str, str]
-) -> tuple[Examined, ...]:
-    foreign = next((one.facts for one in examined if one.facts is not None and not one.facts.recorded), None)
+    examined: Sequence[Diagnosis], pipeline: str, settings: Settings, master: str | None, spark: Mapping[str, str]
+) -> tuple[Diagnosis, ...]:
+    foreign = next((one.facts for one in examined if isinstance(one.facts, Facts) and not one.facts.recorded), None)
     checkpoint = foreign.checkpoint.location if foreign is not None else None
     checked = check_pipeline(pipeline, settings, say, checkpoint=checkpoint, master=master, spark=spark)
     if checkpoint is not None:
@@ -141,8 +140,8 @@ def with_code(
     return tuple(_with(one, streams.get(one.name)) for one in examined)
 
 
-def _with(one: Examined, stream: CheckedStream | None) -> Examined:
-    if one.facts is None:
+def _with(one: Diagnosis, stream: CheckedStream | None) -> Diagnosis:
+    if isinstance(one.facts, Unknown):
         return one
     code: Fact[StreamVerdict]
     if stream is None:
@@ -151,5 +150,4 @@ def _with(one: Examined, stream: CheckedStream | None) -> Examined:
         code = Unknown(f"the query cannot be built: {stream.error}", stream.error.hint if stream.error else None)
     else:
         code = replace(stream.verdict, ways=stream.next, session=stream.settings)
-    facts = one.facts._replace(code=code)
-    return replace(one, facts=facts, diagnosis=diagnose(facts))
+    return diagnose(one.facts._replace(code=code))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
@@ -18,13 +18,13 @@ from slackwater.core.checkpoint import Depth
 from slackwater.core.commands import command
 from slackwater.core.errors import NotFound, SlackwaterError, UsageError, unreachable
 from slackwater.core.escaping import one_line
-from slackwater.core.facts import Fact, Facts, Unknown
+from slackwater.core.facts import Fact, Unknown
 from slackwater.core.masking import mask
 from slackwater.core.records import GenerationRecord
 from slackwater.core.settings import Settings, load
 from slackwater.diagnose.catalogue import error_codes
 from slackwater.diagnose.doctor import Diagnosis, diagnose
-from slackwater.diagnose.error_texts import Symptom, explained, recognise
+from slackwater.diagnose.error_texts import explained, recognise
 from slackwater.facts.collect import facts_of_location, facts_of_stream
 from slackwater.ledger.workspace import Workspace, generation_in_use, open_workspace, stream_at
 from slackwater.sinks.common.registry import Identity, identity_at
@@ -122,44 +122,17 @@ def require_reachable(store: ReadStore) -> None:
         raise unreachable("The store", error, store.location) from error
 
 
-@dataclass(frozen=True, slots=True)
-class Examined:
-    """A stream or checkpoint with its diagnosis, or the error why it could not be read; or a failure's text alone.
-
-    ``errors`` are causes of the given failure text, or of the last run's failure; ``own_codes`` are Slackwater's errors
-    in that text. ``unrecognised``: it has no known failure; ``read`` are its facts about the query.
-    """
-
-    name: str
-    facts: Facts | None = None
-    diagnosis: Diagnosis | None = None
-    error: SlackwaterError | None = None
-    errors: tuple[Symptom, ...] = ()
-    own_codes: tuple[str, ...] = ()
-    unrecognised: bool = False
-    read: Mapping[str, str] = field(default_factory=dict, hash=False)
-
-    @property
-    def exit_code(self) -> int:
-        """A stream that cannot be read has not been checked."""
-        if self.errors or self.own_codes:
-            return FOUND
-        if self.diagnosis is None:
-            return NOT_ALL_CHECKED
-        if self.diagnosis.problems:
-            return FOUND
-        return NOT_ALL_CHECKED if self.diagnosis.not_checked else HEALTHY
-
-
-def exit_code(examined: Sequence[Examined]) -> int:
-    """Findings take precedence over failed checks."""
-    codes = {one.exit_code for one in examined}
-    return next((code for code in (FOUND, NOT_ALL_CHECKED) if code in codes), HEALTHY)
+def exit_code(examined: Sequence[Diagnosis]) -> int:
+    """Findings take precedence over failed checks. A stream that cannot be read has not been checked."""
+    if any(one.errors or one.own_codes or one.problems for one in examined):
+        return FOUND
+    missed = any(isinstance(one.facts, Unknown) or one.not_checked for one in examined)
+    return NOT_ALL_CHECKED if missed else HEALTHY
 
 
 def examine(
     settings: Settings, target: str | None, sink: str | None, again: str, depth: Depth = "start"
-) -> tuple[Examined, ...]:
+) -> tuple[Diagnosis, ...]:
     """Diagnose a checkpoint or stream, or all streams. ``again`` is the command without ``--sink``.
 
     Raises NotFound for an unknown target, UsageError for a ``sink`` of a stream, whose output is recorded.
@@ -194,12 +167,12 @@ def examine(
 
 
 def with_compared_code(
-    examined: tuple[Examined, ...],
+    examined: tuple[Diagnosis, ...],
     pipeline: str | None,
     settings: Settings,
     master: str | None,
     conf: list[str] | None,
-) -> tuple[Examined, ...]:
+) -> tuple[Diagnosis, ...]:
     """Compares the code of a pipeline with the kept state, if one is given."""
     if pipeline is None:
         if master is not None or conf:
@@ -211,7 +184,7 @@ def with_compared_code(
     return with_code(examined, pipeline, settings, master, parse_conf(conf))
 
 
-def _recorded_at(location: str, settings: Settings, depth: Depth) -> Examined | None:
+def _recorded_at(location: str, settings: Settings, depth: Depth) -> Diagnosis | None:
     try:
         with open_workspace(settings) as workspace:
             stream = stream_at(workspace.ledger, location)
@@ -223,11 +196,10 @@ def _recorded_at(location: str, settings: Settings, depth: Depth) -> Examined | 
         return None
 
 
-def _not_recorded(location: str, sink: str | None, depth: Depth) -> Examined:
+def _not_recorded(location: str, sink: str | None, depth: Depth) -> Diagnosis:
     store = open_read_store(location)
     require_reachable(store)
-    facts = facts_of_location(store, named_sink(sink) if sink is not None else None, depth)
-    return Examined(facts.name, facts, diagnose(facts))
+    return diagnose(facts_of_location(store, named_sink(sink) if sink is not None else None, depth))
 
 
 def named_sink(sink: str) -> Fact[Identity]:
@@ -256,18 +228,18 @@ def require_output(sink: str, otherwise: str) -> Identity:
     return found
 
 
-def _examined(workspace: Workspace, name: str, depth: Depth) -> Examined:
+def _examined(workspace: Workspace, name: str, depth: Depth) -> Diagnosis:
     stream = workspace.ledger.find_stream(name)
     try:
-        facts = facts_of_stream(workspace, stream, depth)
+        return diagnose(facts_of_stream(workspace, stream, depth))
     except SlackwaterError as error:
-        return Examined(stream.full_name, error=error)
+        problem = error
     except OSError as error:
-        return Examined(stream.full_name, error=unreachable(f"The checkpoint of stream {stream.full_name}", error))
-    return Examined(stream.full_name, facts, diagnose(facts))
+        problem = unreachable(f"The checkpoint of stream {stream.full_name}", error)
+    return Diagnosis(stream.full_name, Unknown(str(problem), problem.hint, problem))
 
 
-def read_failed(file: str) -> Examined:
+def read_failed(file: str) -> Diagnosis:
     """The text of a failure. ``-`` is stdin. Raises NotFound for a file that cannot be read."""
     if file == "-":
         if isinstance(sys.stdin, TextIOWrapper):
@@ -287,24 +259,24 @@ def read_failed(file: str) -> Examined:
         ) from error
 
 
-def with_errors(examined: Examined, given: Examined | None) -> Examined:
+def with_errors(examined: Diagnosis, given: Diagnosis | None) -> Diagnosis:
     """Adds the causes of the ``given`` failure, or else of the last run's."""
     failed = given
     if failed is None:
-        run = examined.facts.snapshot.last_run if examined.facts is not None else None
+        run = None if isinstance(examined.facts, Unknown) else examined.facts.snapshot.last_run
         if run is None or run.end != "failed" or not run.reason:
             return examined
         failed = _failed(examined.name, (run.reason,))
     return replace(
         examined,
-        errors=explained(failed.errors, examined.diagnosis),
+        errors=explained(failed.errors, None if isinstance(examined.facts, Unknown) else examined),
         own_codes=failed.own_codes,
         unrecognised=given is not None and given.unrecognised,
         read=failed.read,
     )
 
 
-def _failed(name: str, lines: Iterable[str]) -> Examined:
+def _failed(name: str, lines: Iterable[str]) -> Diagnosis:
     """Separates errors of Slackwater's own, whose codes have the meaning of their words."""
     codes: dict[str, None] = {}
     read: dict[str, str] = {}
@@ -323,8 +295,8 @@ def _failed(name: str, lines: Iterable[str]) -> Examined:
             read.update({name: one_line(mask(one[1].rstrip(".:"))) for name, one in found.items() if one})
             yield "\n" if is_own else line
 
-    errors = recognise(others())
-    return Examined(name, errors=errors, own_codes=tuple(codes), unrecognised=not (errors or codes), read=read)
+    errors, facts = recognise(others()), Unknown("no checkpoint and no stream was given")
+    return Diagnosis(name, facts, errors=errors, own_codes=tuple(codes), unrecognised=not (errors or codes), read=read)
 
 
 def _pieces(text: TextIO) -> Iterator[str]:

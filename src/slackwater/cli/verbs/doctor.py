@@ -13,11 +13,11 @@ from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import copied, marks_document, prepare
-from slackwater.cli.common.examine import Examined, examine, exit_code, read_failed, with_compared_code, with_errors
+from slackwater.cli.common.examine import examine, exit_code, read_failed, with_compared_code, with_errors
 from slackwater.cli.common.pages import blocks, compared, heading, labelled, marks_text, show
 from slackwater.core.commands import command
-from slackwater.core.errors import UsageError
-from slackwater.core.facts import Severity
+from slackwater.core.errors import SlackwaterError, UsageError
+from slackwater.core.facts import Severity, Unknown
 from slackwater.core.units import counted
 from slackwater.diagnose.catalogue import error_codes
 from slackwater.diagnose.checks.common.check import Diagnosed
@@ -40,7 +40,7 @@ _CAUSES = {
 }
 
 
-def doctor_document(examined: Sequence[Examined]) -> dict[str, Any]:
+def doctor_document(examined: Sequence[Diagnosis]) -> dict[str, Any]:
     streams = []
     for one in examined:
         errors = [
@@ -53,11 +53,10 @@ def doctor_document(examined: Sequence[Examined]) -> dict[str, Any]:
             for symptom in one.errors
         ]
         of_text = {"errors": errors, "own_codes": list(one.own_codes), "read": dict(one.read)}
-        if one.facts is None or one.diagnosis is None:
-            problem = one.error.as_dict() if one.error is not None else None
+        if isinstance(one.facts, Unknown):
+            problem = one.facts.error.as_dict() if isinstance(one.facts.error, SlackwaterError) else None
             streams.append({"stream": one.name if problem else None, "error": problem, **of_text})
             continue
-        unread = one.diagnosis.unread
         streams.append(
             {
                 "stream": one.facts.name if one.facts.recorded else None,
@@ -65,13 +64,13 @@ def doctor_document(examined: Sequence[Examined]) -> dict[str, Any]:
                 "recorded": one.facts.recorded,
                 "query_id": one.facts.checkpoint.report.query_id,
                 "marks": marks_document(one.facts.marks, "written"),
-                "findings": [finding_document(found) for found in one.diagnosis.found],
+                "findings": [finding_document(found) for found in one.found],
                 **of_text,
-                "not_checked": [missed._asdict() for missed in one.diagnosis.not_checked],
-                "unread": unread._asdict() if unread is not None else None,
+                "not_checked": [missed._asdict() for missed in one.not_checked],
+                "unread": one.unread._asdict() if one.unread is not None else None,
             }
         )
-    healthy = exit_code(examined) == 0 and not any(one.diagnosis and one.diagnosis.unread for one in examined)
+    healthy = exit_code(examined) == 0 and not any(one.unread for one in examined)
     return {"schema": SCHEMA, "healthy": healthy, "streams": streams}
 
 
@@ -108,7 +107,7 @@ def doctor(
     failed = read_failed(error) if error is not None else None
     again = command("doctor", *([target] if target else []))
     if alone and failed is not None:
-        examined: tuple[Examined, ...] = (failed,)
+        examined: tuple[Diagnosis, ...] = (failed,)
     else:
         examined = examine(settings, target, sink, again, "all" if verify else "start")
     examined = with_compared_code(examined, pipeline, settings, master, conf)
@@ -117,43 +116,43 @@ def doctor(
     return exit_code(examined)
 
 
-def doctor_page(examined: Sequence[Examined]) -> Group:
+def doctor_page(examined: Sequence[Diagnosis]) -> Group:
     return blocks(examined, _block)
 
 
-def _block(one: Examined) -> Iterator[Text]:
-    if one.error is None and one.facts is None:
-        yield from _errors(one)
-        yield from _after_text_alone(one)
+def _block(one: Diagnosis) -> Iterator[Text]:
+    if isinstance(one.facts, Unknown):
+        if one.facts.error is None:
+            yield from _errors(one)
+            yield from _after_text_alone(one)
+            return
+        yield heading(one.name, f"cannot be read: {one.facts.reason}", "red")
+        if one.facts.how:
+            yield _line("next", one.facts.how)
         return
-    if one.facts is None or one.diagnosis is None:
-        yield heading(one.name, f"cannot be read: {one.error}", "red")
-        if one.error is not None and one.error.hint:
-            yield _line("next", one.error.hint)
-        return
-    yield heading(one.name, *_summary(one.diagnosis))
+    yield heading(one.name, *_summary(one))
     yield _line("marks", marks_text(marks_document(one.facts.marks, "written")))
     yield from _errors(one)
-    for found in one.diagnosis.found:
+    for found in one.found:
         yield from _finding(found)
-    missed = ((check.code, check.reason, check.how) for check in one.diagnosis.not_checked)
+    missed = ((check.code, check.reason, check.how) for check in one.not_checked)
     for codes, reason, how in by_reason(missed):
         yield _line("not checked", f"{', '.join(codes)}: {reason}" + (f"; {how}" if how else ""))
-    if one.diagnosis.unread is not None:
-        yield _line("not read", f"{one.diagnosis.unread.reason}; {one.diagnosis.unread.how}")
-    yield from _explained([*_likely(one), *one.own_codes, *(found.finding.code for found in one.diagnosis.problems)])
-    if one.diagnosis.problems:
+    if one.unread is not None:
+        yield _line("not read", f"{one.unread.reason}; {one.unread.how}")
+    yield from _explained([*_likely(one), *one.own_codes, *(found.finding.code for found in one.problems)])
+    if one.problems:
         yield _line("for others", command("evidence", one.name, "--out", "bundle.zip"))
 
 
-def _errors(one: Examined) -> Iterator[Text]:
+def _errors(one: Diagnosis) -> Iterator[Text]:
     for error in one.errors:
         line = _line("error", "")
         line.append(error.symptom, style="bold")
         line.append(f"  line {error.where}: {error.line}")
         yield line
         for cause in error.causes:
-            without_files = one.diagnosis is None and cause.state == "not-checked"
+            without_files = isinstance(one.facts, Unknown) and cause.state == "not-checked"
             seen = "possible" if without_files else _CAUSES[cause.state].format(by=cause.by).removesuffix(": ")
             yield _line("", f"{cause.code} ({cause.title}): {seen}")
         if all(cause.state == "excluded" for cause in error.causes):
@@ -170,7 +169,7 @@ def _errors(one: Examined) -> Iterator[Text]:
             yield _line("", f"the text names {named}")
 
 
-def _after_text_alone(one: Examined) -> Iterator[Text]:
+def _after_text_alone(one: Diagnosis) -> Iterator[Text]:
     if one.errors:
         found = filter(None, (_FILE_OF_CHECKPOINT.search(error.line) for error in one.errors))
         named = next((path[1] for path in found), None)
@@ -185,7 +184,7 @@ def _after_text_alone(one: Examined) -> Iterator[Text]:
         yield from _explained(one.own_codes)
 
 
-def _likely(one: Examined) -> list[str]:
+def _likely(one: Diagnosis) -> list[str]:
     return [error.cause.code for error in one.errors if error.cause.state != "excluded"]
 
 

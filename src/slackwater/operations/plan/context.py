@@ -1,6 +1,6 @@
 """The facts from which a plan is derived, and their refusals.
 
-Access to a fact that could not be read raises its error.
+Access to an unknown fact raises its error.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
 from slackwater.core.checkpoint import ChangedFile
@@ -22,7 +21,8 @@ from slackwater.core.commands import (
     output_command,
     write_code_command,
 )
-from slackwater.core.errors import Refused, SlackwaterError
+from slackwater.core.errors import Refused
+from slackwater.core.facts import Fact, known
 from slackwater.core.program import ARBITRARY, QueryProfile, not_reproducible
 from slackwater.core.records import History, StreamRecord
 from slackwater.core.sink import BackfillDirectory, Cut, newest_batch
@@ -36,16 +36,12 @@ from slackwater.operations.plan.document import plan_command
 from slackwater.operations.plan.plan import BEFORE_ALL, Request, SourceStart
 from slackwater.sources.common.contract import SourceRange
 
-Problem = SlackwaterError | OSError
-Fact = TypeVar("Fact")
-
-
 MS_IN_S = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class StreamFacts:
-    """A stream; an error may replace a fact.
+    """A stream.
 
     ``seen`` has marks, damage, output, operation, lease and last run; ``recorded`` the ledger's batches, updated from
     checkpoint and output. ``states`` are loadable without damaged files. ``size_bytes`` of the checkpoint is ``None``
@@ -56,13 +52,13 @@ class StreamFacts:
     """
 
     stream: StreamRecord
-    seen: Snapshot | Problem
-    recorded: History | Problem
-    place: CheckpointPath | Problem
+    seen: Fact[Snapshot]
+    recorded: Fact[History]
+    place: Fact[CheckpointPath]
     next_generation: int
     states: frozenset[int] = frozenset()
     size_bytes: int | None = None
-    digest: str | Problem = ""
+    digest: Fact[str] = ""
     environment: tuple[str, ...] = ()
     environment_changed: tuple[str, ...] = ()
     executed: tuple[SourceRange, ...] = ()
@@ -84,13 +80,6 @@ class StreamFacts:
     def path(self) -> CheckpointPath:
         """Raises Refused if no other directory can replace the checkpoint's."""
         return known(self.place)
-
-
-def known(fact: Fact | Problem) -> Fact:
-    """The fact. Raises the error in its place."""
-    if isinstance(fact, SlackwaterError | OSError):
-        raise fact
-    return fact
 
 
 @dataclass(frozen=True, slots=True)

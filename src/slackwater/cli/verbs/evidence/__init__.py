@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import mark, number, prepare, timestamp, write, write_page
-from slackwater.cli.common.examine import Examined, examine, read_failed, with_compared_code, with_errors
+from slackwater.cli.common.examine import examine, read_failed, with_compared_code, with_errors
 from slackwater.cli.verbs.doctor import by_reason
 from slackwater.cli.verbs.evidence.document import REFUSED, make_evidence
 from slackwater.core.commands import command
@@ -30,7 +30,7 @@ from slackwater.core.escaping import one_line
 from slackwater.core.facts import Unknown
 from slackwater.core.settings import Settings
 from slackwater.core.units import counted, duration_text, size_text, utc_text
-from slackwater.diagnose.doctor import diagnose
+from slackwater.diagnose.doctor import Diagnosis, diagnose
 from slackwater.facts.collect import facts_of_location
 from slackwater.ledger.home import Home
 from slackwater.ledger.workspace import find_filed
@@ -110,7 +110,7 @@ def evidence(
 
 def examine_for_evidence(
     settings: Settings, target: str, sink: str | None = None, *, verify: bool = False
-) -> tuple[Examined, SlackwaterError | None]:
+) -> tuple[Diagnosis, SlackwaterError | None]:
     """Examines as ``doctor`` does, also without a ledger that can be read: then with its error."""
     try:
         return examine(
@@ -123,8 +123,7 @@ def examine_for_evidence(
         name, file, location = filed
         unknown = Unknown(f"the ledger cannot be read: {error.message}", error.hint)
         facts = facts_of_location(open_read_store(location), file.sink, "all" if verify else "start")
-        facts = facts._replace(name=name, history=unknown)
-        return Examined(facts.name, facts, diagnose(facts)), error
+        return diagnose(facts._replace(name=name, history=unknown)), error
 
 
 def as_json(made: Mapping[str, Any]) -> str:

@@ -17,7 +17,6 @@ from typing import Any, Final, TypeAlias
 from slackwater import __version__
 from slackwater.checkpoint.layout import COMMITS, OFFSETS
 from slackwater.cli.common.console import copied, offset_value
-from slackwater.cli.common.examine import Examined
 from slackwater.core.checkpoint import BatchLine
 from slackwater.core.commands import command
 from slackwater.core.errors import SinkUnreadable, SlackwaterError
@@ -25,7 +24,7 @@ from slackwater.core.facts import Facts, HistoryFacts, Severity, SinkFacts, Sour
 from slackwater.core.masking import MASK, is_secret_name, mask, mask_setting
 from slackwater.core.records import NEWEST_BATCHES, BatchRecord
 from slackwater.core.settings import Settings
-from slackwater.diagnose.doctor import diagnose, documented
+from slackwater.diagnose.doctor import Diagnosis, diagnose, documented
 from slackwater.diagnose.error_texts import error_texts
 from slackwater.ledger.home import Home
 from slackwater.ledger.lease import end_of, view_of
@@ -64,20 +63,20 @@ _PROBLEM = ("goal", "next", "advice", "where", "expected", "found")
 
 
 def make_evidence(
-    settings: Settings, examined: Examined, problem: SlackwaterError | None, made_ms: int, *, messages: bool
+    settings: Settings, examined: Diagnosis, problem: SlackwaterError | None, made_ms: int, *, messages: bool
 ) -> Part:
     """The document, with secrets hidden. ``messages`` keeps the error messages of runs."""
     if not messages:
         examined = _without_messages(examined)
     recorded = _recorded(settings, examined, problem, messages=messages)
     known, batches = ({}, None) if isinstance(recorded, Unknown) else recorded
-    facts, diagnosis = examined.facts, examined.diagnosis
+    facts = examined.facts if isinstance(examined.facts, Facts) else None
     explained = {one.code: one.sections for one in documented()}
     made = {
         "schema": SCHEMA,
         "slackwater": __version__,
         "made_ms": made_ms,
-        "head": _head(examined, problem or examined.error, messages=messages),
+        "head": _head(examined, problem, messages=messages),
         "stream": known.get("stream") or _stream(examined.name),
         "checkpoint": None,
         "marks": None,
@@ -94,10 +93,10 @@ def make_evidence(
             | copied(one.finding, *_PROBLEM)
             | copied(one, "covers", "facts")
             | {"explanation": explained.get(one.finding.code, {})}
-            for one in (diagnosis.found if diagnosis is not None else ())
+            for one in examined.found
         ],
         "errors": [copied(one, "symptom", "certainty", "causes") for one in examined.errors],
-        "not_checked": diagnosis.not_checked if diagnosis is not None else (),
+        "not_checked": examined.not_checked,
         "unknown": [{"what": what, "reason": reason, "how": how} for what, reason, how in _unknown(examined, recorded)],
         "code_compared": facts is not None and facts.code is not None and not isinstance(facts.code, Unknown),
     }
@@ -144,11 +143,11 @@ def _of_facts(facts: Facts, newest: BatchRecord | None) -> Part:
     }
 
 
-def _head(examined: Examined, problem: SlackwaterError | None, *, messages: bool) -> Part:
+def _head(examined: Diagnosis, problem: SlackwaterError | None, *, messages: bool) -> Part:
     """The gravest finding, if any; ``others`` are further stops and warnings."""
-    diagnosis = examined.diagnosis
-    missed = len(diagnosis.not_checked) if diagnosis is not None else 0
-    problems = diagnosis.problems if diagnosis is not None else ()
+    missed, problems = len(examined.not_checked), examined.problems
+    if problem is None and isinstance(examined.facts, Unknown) and isinstance(examined.facts.error, SlackwaterError):
+        problem = examined.facts.error
     head: Part = {"state": "healthy", "code": "healthy", "text": "nothing is wrong", "risk": "none", "certainty": None}
     head |= {"at_stake": None, **dict.fromkeys(_PROBLEM), "others": 0, "not_checked": missed}
     if problem is not None and not any(one.finding.severity is Severity.STOP for one in problems):
@@ -176,11 +175,11 @@ def _head(examined: Examined, problem: SlackwaterError | None, *, messages: bool
             **copied(worst, "certainty", "at_stake"),
             "others": len(problems) - 1,
         }
-    if missed or (diagnosis is not None and diagnosis.unread is not None):
+    if missed or examined.unread is not None:
         text = "nothing was found, but not everything could be checked"
         return head | {"state": "not-checked", "code": "not-checked", "text": text}
-    if diagnosis is not None and diagnosis.found:
-        return head | copied(diagnosis.found[0].finding, "code", "text", "goal", "next", "advice")
+    if examined.found:
+        return head | copied(examined.found[0].finding, "code", "text", "goal", "next", "advice")
     return head
 
 
@@ -247,26 +246,25 @@ def _source(one: SourceFacts, newest: BatchRecord | None) -> Part:
     }
 
 
-def _unknown(examined: Examined, recorded: object) -> Iterator[tuple[str, str, str | None]]:
+def _unknown(examined: Diagnosis, recorded: object) -> Iterator[tuple[str, str, str | None]]:
     """Each missing fact, the reason, and a way to make it known."""
-    facts, diagnosis = examined.facts, examined.diagnosis
+    facts = examined.facts
     if isinstance(recorded, Unknown):
-        yield "ledger", *recorded
-    if facts is None:
-        error = examined.error
-        yield "checkpoint", str(error), error.hint if error is not None else None
+        yield "ledger", recorded.reason, recorded.how
+    if isinstance(facts, Unknown):
+        yield "checkpoint", facts.reason, facts.how
         return
-    if diagnosis is not None and diagnosis.unread is not None:
-        yield "state", diagnosis.unread.reason, diagnosis.unread.how
+    if examined.unread is not None:
+        yield "state", examined.unread.reason, examined.unread.how
     if isinstance(facts.sink, Unknown):
-        yield "sink", *facts.sink
+        yield "sink", facts.sink.reason, facts.sink.how
     for source in facts.sources:
         of_files = (source.missing_files, source.changed_files, source.removed_files, source.too_old_files)
         for fact in (*of_files, source.unserved):
             if isinstance(fact, Unknown):
-                yield f"source {source.name}", *fact
+                yield f"source {source.name}", fact.reason, fact.how
     if isinstance(facts.code, Unknown):
-        yield "code", *facts.code
+        yield "code", facts.code.reason, facts.code.how
 
 
 def _lanes(facts: Facts | None, recorded: Sequence[BatchRecord] | None) -> list[Part]:
@@ -309,9 +307,9 @@ def intervals(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
     return tuple(zip(firsts, lasts, strict=True))
 
 
-def _without_messages(examined: Examined) -> Examined:
+def _without_messages(examined: Diagnosis) -> Diagnosis:
     """Error messages of runs and outputs can have rows in them."""
-    if examined.facts is None:
+    if isinstance(examined.facts, Unknown):
         return examined
     snapshot, history = examined.facts.snapshot, examined.facts.history
     last, refusal, output = snapshot.last_run, snapshot.last_refusal, snapshot.output
@@ -323,16 +321,15 @@ def _without_messages(examined: Examined) -> Examined:
     )
     if isinstance(history, HistoryFacts):
         history = history._replace(runs=tuple(run._replace(reason=None) for run in history.runs))
-    facts = examined.facts._replace(snapshot=blank, history=history)
-    return replace(examined, facts=facts, diagnosis=diagnose(facts))
+    return replace(diagnose(examined.facts._replace(snapshot=blank, history=history)), errors=examined.errors)
 
 
 def _recorded(
-    settings: Settings, examined: Examined, problem: SlackwaterError | None, *, messages: bool
+    settings: Settings, examined: Diagnosis, problem: SlackwaterError | None, *, messages: bool
 ) -> tuple[Part, tuple[BatchRecord, ...]] | Unknown:
     """The stream, its runs and operations, newest first; and its newest batches. ``holder``: who may write now."""
     facts, name = examined.facts, examined.name
-    if facts is not None and not facts.recorded and problem is None:
+    if isinstance(facts, Facts) and not facts.recorded and problem is None:
         return facts.history if isinstance(facts.history, Unknown) else Unknown("the stream is not recorded")
     try:
         if problem is not None:
