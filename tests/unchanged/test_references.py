@@ -22,7 +22,7 @@ from slackwater.ledger.recording.snapshot import look_at_output
 from slackwater.runtime.application import running
 from slackwater.runtime.application.capture import captured
 from slackwater.runtime.application.queries import as_known, settle_place
-from slackwater.runtime.application.writers import _TRIGGERS, Given, Start, _keep_trigger, chooses_client
+from slackwater.runtime.application.writers import _TRIGGERS, Given, Start, _keep, chooses_client
 from slackwater.runtime.loader import is_application
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.run.before_start import check_same_sink
@@ -330,6 +330,6 @@ def test_each_trigger_of_this_pyspark_is_known() -> None:
 def test_a_trigger_of_real_time_mode_is_kept() -> None:
     given = Given()
 
-    _keep_trigger(given, {"realTime": "5 seconds"})
+    _keep(given, "trigger", {"realTime": "5 seconds"})
 
     assert (given.trigger.kind, given.trigger.interval) == ("real-time", "5 seconds")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -88,11 +88,11 @@ def error_codes() -> Mapping[str, ErrorCode]:
 
 @cache
 def known() -> tuple[Defect, ...]:
-    return tuple(Defect(**_values(one)) for one in table("defects")["defect"])
-
-
-def _values(entry: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
+    entries: list[dict[str, Any]] = table("defects")["defect"]
+    values: Iterator[dict[str, Any]] = (
+        {key: tuple(one) if isinstance(one, list) else one for key, one in entry.items()} for entry in entries
+    )
+    return tuple(Defect(**one) for one in values)
 
 
 def _release(version: str) -> tuple[int, ...]:

@@ -45,7 +45,13 @@ def checkpoint_changes(shape: CheckpointShape, now: Program, *, ran: bool) -> Ve
     """``ran`` is false if no batch was committed, so that state may lack."""
     changes = [*_sources(shape.sources, now.sources)]
     if ran:
-        changes += [*_operators(shape.operators, now.operators), *_windows(shape, now)]
+        changes += _operators(shape.operators, now.operators)
+    lengths = {window.length_ms for one in now.operators for window in one.windows if window.kind != "session"}
+    kept = set(shape.profile.windows_ms) if ran and shape.profile is not None else set()
+    if kept and lengths and kept != lengths:
+        was, is_now = _durations(kept), _durations(lengths)
+        text = f"window length was {was}, is {is_now}"
+        changes.append(Change("window-changed", Effect.NOT_RESTORABLE, text, None, was, is_now, goal="reset"))
     return Verdict(tuple(sorted(changes, key=lambda change: -change.effect)))
 
 
@@ -55,7 +61,8 @@ def _sources(kept: Sequence[SourceEvidence], now: Sequence[SourceShape]) -> Iter
         yield _of_sources(text, None, counted(len(kept), "source"), counted(len(now), "source"))
         return
     found = [change for index, pair in enumerate(zip(kept, now, strict=False)) for change in _one_source(index, *pair)]
-    if found and _is_reordered(kept, now):
+    wrong = [index for index, pair in enumerate(zip(kept, now, strict=False)) if any(_one_source(index, *pair))]
+    if found and all(any(_reads(kept[one], now[other]) for other in wrong if other != one) for one in wrong):
         text = "the sources are in another order; Spark keeps their positions by their numbers"
         before, after = ", ".join(map(_place, kept)), ", ".join(one.location for one in now)
         yield replace(_of_sources(text, None, before, after), code="sources-reordered")
@@ -69,28 +76,27 @@ def _one_source(index: int, before: SourceEvidence, after: SourceShape) -> Itera
     if before.kind != "unknown" and labels and before.kind not in labels:
         was = next((kind.words for kind in kinds() if kind.label == before.kind), before.kind)
         yield _of_sources(f"{place} was {was}, is {after.kind}", place, was, after.kind)
-    elif _is_comparable(before, after) and not _reads(before, after):
+    elif not _reads(before, after) and (
+        after.location.partition(" ")[0] == before.location.partition(" ")[0]
+        if before.location
+        else before.folders and _is_path(after.location)
+    ):
         change = _of_sources(f"{place} read {was}, reads {after.location}", place, was, after.location)
         continuing = kinds_of_format(after.kind) if before.location else ()
         mild = any(kind.continues(before.location, after.location) for kind in continuing)
         yield replace(change, effect=Effect.CHANGES_ROWS, goal=None, acceptable=True) if mild else change
 
 
-def _is_reordered(kept: Sequence[SourceEvidence], now: Sequence[SourceShape]) -> bool:
-    wrong = [index for index, pair in enumerate(zip(kept, now, strict=False)) if any(_one_source(index, *pair))]
-    return all(any(_reads(kept[one], now[other]) for other in wrong if other != one) for one in wrong)
-
-
-def _is_comparable(before: SourceEvidence, after: SourceShape) -> bool:
-    if before.location:
-        return after.location.partition(" ")[0] == before.location.partition(" ")[0]
-    return bool(before.folders) and _is_path(after.location)
-
-
 def _reads(before: SourceEvidence, after: SourceShape) -> bool:
     if before.location:
         return before.location == after.location
-    return _is_path(after.location) and any(_below(one, after.location) for one in before.folders)
+    read, paths = _plain(after.location), [_plain(folder) for folder in before.folders]
+    wild = min((read.index(one) for one in "*?[{" if one in read), default=None)
+    read = (read if wild is None else read[:wild].rpartition("/")[0]).rstrip("/")
+    # The location can also be one file of the folder.
+    return _is_path(after.location) and any(
+        path == read or path.startswith(f"{read}/") or read.startswith(f"{path}/") for path in paths
+    )
 
 
 def _place(before: SourceEvidence) -> str:
@@ -103,15 +109,6 @@ def _of_sources(text: str, place: str | None, before: str, after: str) -> Change
 
 def _is_path(location: str) -> bool:
     return location.startswith("/") or ":/" in location
-
-
-def _below(folder: str, location: str) -> bool:
-    read = _plain(location)
-    wild = min((read.index(one) for one in "*?[{" if one in read), default=None)
-    read = read if wild is None else read[:wild].rpartition("/")[0]
-    read, path = read.rstrip("/"), _plain(folder)
-    # The location can also be one file of the folder.
-    return path == read or path.startswith(f"{read}/") or read.startswith(f"{path}/")
 
 
 def _plain(location: str) -> str:
@@ -163,24 +160,6 @@ def operator_kind(name: str) -> OperatorKind | None:
 
 def _listed(kinds: Mapping[OperatorKind, int]) -> str:
     return ", ".join(WORDS[kind] for kind, count in kinds.items() for _ in range(count)) or "no state"
-
-
-def _windows(shape: CheckpointShape, now: Program) -> Iterator[Change]:
-    if shape.profile is None:
-        return
-    before = set(shape.profile.windows_ms)
-    after = {window.length_ms for one in now.operators for window in one.windows if window.kind != "session"}
-    if before and after and before != after:
-        was, is_now = _durations(before), _durations(after)
-        yield Change(
-            "window-changed",
-            Effect.NOT_RESTORABLE,
-            f"window length was {was}, is {is_now}",
-            None,
-            was,
-            is_now,
-            goal="reset",
-        )
 
 
 def _durations(lengths_ms: set[int]) -> str:

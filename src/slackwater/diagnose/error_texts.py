@@ -187,20 +187,21 @@ def error_texts() -> tuple[ErrorText, ...]:
         for defect in known()
         if defect.texts
     )
-    return (*(_error_text(name, entry) for area in areas for name, entry in area.items()), *defects)
-
-
-def _error_text(symptom: str, entry: Mapping[str, Any]) -> ErrorText:
-    return ErrorText(
-        symptom,
-        tuple(entry["codes"]),
-        tuple(entry["texts"]),
-        Level[entry.get("level", "cause").upper()],
-        _certainty(entry),
-        tuple((tuple(near["literals"]), tuple(near["codes"]), _certainty(near)) for near in entry.get("near", ())),
-        tuple(entry.get("needs", ())),
-        tuple(entry.get("below", ())),
+    listed = (
+        ErrorText(
+            name,
+            tuple(entry["codes"]),
+            tuple(entry["texts"]),
+            Level[entry.get("level", "cause").upper()],
+            _certainty(entry),
+            tuple((tuple(near["literals"]), tuple(near["codes"]), _certainty(near)) for near in entry.get("near", ())),
+            tuple(entry.get("needs", ())),
+            tuple(entry.get("below", ())),
+        )
+        for area in areas
+        for name, entry in area.items()
     )
+    return (*listed, *defects)
 
 
 def _certainty(entry: Mapping[str, Any]) -> Certainty | None:
@@ -256,7 +257,11 @@ def _found_in(text: str, position: int, lines: int) -> Iterator[_Found]:
             is_below = not (smaller.isdecimal() and larger.isdecimal()) or int(smaller) < int(larger)
             if is_near and is_below:
                 line_number = lines + text.count("\n", 0, place.start()) + 1
-                symptom = _judged(error, around, _line(text, place), line_number, params)
+                stop = place.end() + 4 * _LINE_CHARACTERS
+                ends = [end for mark in "\n\v" if (end := text.find(mark, place.end(), stop)) >= 0]
+                whole = " ".join(text[place.start() : min(ends, default=stop)].split())
+                line = one_line(brief(whole, _LINE_CHARACTERS))
+                symptom = _judged(error, around, line, line_number, params)
                 yield _Found(error, position + place.start(), position + place.end(), symptom)
 
 
@@ -292,12 +297,6 @@ def _judged(error: ErrorText, around: str, line: str, line_number: int, params: 
     )
 
 
-def _line(text: str, place: re.Match[str]) -> str:
-    stop = place.end() + 4 * _LINE_CHARACTERS
-    ends = [end for mark in "\n\v" if (end := text.find(mark, place.end(), stop)) >= 0]
-    return one_line(brief(" ".join(text[place.start() : min(ends, default=stop)].split()), _LINE_CHARACTERS))
-
-
 def _parts(pieces: Iterable[str]) -> Iterator[tuple[str, int, int]]:
     """Cleaned parts of a log, with the numbers of characters and line ends before.
 
@@ -306,7 +305,13 @@ def _parts(pieces: Iterable[str]) -> Iterator[tuple[str, int, int]]:
     position = lines = 0
     text = ""
     for piece in _cut(pieces):
-        text += _cleaned(piece)
+        clean = _COLOUR.sub("", piece) if "\x1b" in piece else piece
+        clean = clean.replace("\r", " ")
+        if " \n" in clean or "\n>" in clean:
+            clean = _MAIL.sub("", clean)
+        if "\\n" in clean:
+            clean = _ESCAPED_LINE_END.sub("\v", clean).replace("\v\\t", "\v\t")
+        text += clean.replace('\\"', '"')
         yield text, position, lines
         seen = max(0, len(text) - _OVERLAP_CHARACTERS)
         position += seen
@@ -330,18 +335,6 @@ def _cut(pieces: Iterable[str]) -> Iterator[str]:
         yield "".join(waiting)
 
 
-def _cleaned(text: str) -> str:
-    if "\x1b" in text:
-        text = _COLOUR.sub("", text)
-    if "\r" in text:
-        text = text.replace("\r", " ")
-    if " \n" in text or "\n>" in text:
-        text = _MAIL.sub("", text)
-    if "\\n" in text:
-        text = _ESCAPED_LINE_END.sub("\v", text).replace("\v\\t", "\v\t")
-    return text.replace('\\"', '"')
-
-
 State = Literal["confirmed", "known", "not-checked", "not-visible", "excluded"]
 _RANKS: Mapping[State, int] = {"confirmed": 0, "known": 1, "not-checked": 1, "not-visible": 1, "excluded": 2}
 """The files come first; the likelihood decides between causes of which they say nothing."""
@@ -362,15 +355,13 @@ class Cause:
 
 def explained(symptoms: Sequence[Symptom], diagnosis: Diagnosis | None) -> tuple[Symptom, ...]:
     """The symptoms with causes; ``diagnosis`` is of the failed stream, if given."""
-    finders = covering()
-    return tuple(replace(symptom, causes=_causes(symptom, diagnosis, finders)) for symptom in symptoms)
-
-
-def _causes(symptom: Symptom, diagnosis: Diagnosis | None, finders: Mapping[str, list[str]]) -> tuple[Cause, ...]:
-    causes = [_cause(code, diagnosis, finders.get(code, [])) for code in symptom.codes]
-    if symptom.says and causes[0].state in ("not-checked", "not-visible"):
-        causes[0] = replace(causes[0], state="known", by=symptom.says)
-    return tuple(sorted(causes, key=lambda cause: _RANKS[cause.state]))
+    finders, found = covering(), []
+    for symptom in symptoms:
+        causes = [_cause(code, diagnosis, finders.get(code, [])) for code in symptom.codes]
+        if symptom.says and causes[0].state in ("not-checked", "not-visible"):
+            causes[0] = replace(causes[0], state="known", by=symptom.says)
+        found.append(replace(symptom, causes=tuple(sorted(causes, key=lambda cause: _RANKS[cause.state]))))
+    return tuple(found)
 
 
 def _cause(code: str, diagnosis: Diagnosis | None, finders: Sequence[str]) -> Cause:

@@ -75,16 +75,14 @@ def _found(snapshot: Snapshot) -> list[tuple[Check[Snapshot], Finding]]:
 
 
 def _apply(rules: Iterable[Check[Snapshot]], snapshot: Snapshot) -> Iterator[tuple[Check[Snapshot], Finding]]:
-    found = ((rule, as_possible(finding, snapshot)) for rule in rules for finding in rule.findings(snapshot))
-    return ((rule, _with_code(finding, snapshot)) for rule, finding in found)
-
-
-def _with_code(finding: Finding, snapshot: Snapshot) -> Finding:
-    words = code_words(snapshot)
-    if not words or snapshot.code_file or words[0] not in f"{finding.next} {finding.advice}":
-        return finding
-    about = application_words(snapshot.stream.name, write_code_command(snapshot.stream))
-    return replace(finding, advice=f"{finding.advice}; {about}" if finding.advice else about)
+    words = () if snapshot.code_file else code_words(snapshot)
+    for rule in rules:
+        for found in rule.findings(snapshot):
+            finding = as_possible(found, snapshot)
+            if words and words[0] in f"{finding.next} {finding.advice}":
+                about = application_words(snapshot.stream.name, write_code_command(snapshot.stream))
+                finding = replace(finding, advice=f"{finding.advice}; {about}" if finding.advice else about)
+            yield rule, finding
 
 
 def _order(rule: Check[Snapshot]) -> int:

@@ -35,7 +35,11 @@ def operator_words(operator: OperatorShape) -> str:
 
 def operator_changes(was: OperatorShape, now: OperatorShape, output_mode: str) -> Iterator[Change]:
     place = operator_words(was)
-    if _is_swapped(was, now):
+    if (
+        (was.kind == "join" and was.inputs != now.inputs)
+        and len(was.inputs) == len(now.inputs)
+        and [_side(one) for one in was.inputs] == [_side(one, swapped=True) for one in reversed(now.inputs)]
+    ):
         text = "the sides of the join are swapped: the kept rows of one side would be those of the other"
         yield _change("join-sides-swapped", Effect.NEEDS_REBUILD, text, place)
         return
@@ -51,7 +55,18 @@ def operator_changes(was: OperatorShape, now: OperatorShape, output_mode: str) -
         )
     yield from _windows(was, now, place, output_mode)
     yield from _keys(was, now, place, output_mode)
-    yield from _aggregates(was, now, place)
+    if [(one.text, one.type) for one in was.aggregates] != [(one.text, one.type) for one in now.aggregates]:
+        functions = [[one.text.partition("(")[0] for one in side.aggregates] for side in (was, now)]
+        # Each of these buffers one value.
+        buffers = [["max" if one in ("sum", "min") else one for one in side] for side in functions]
+        yield _change(
+            "aggregates-changed",
+            Effect.NEEDS_REBUILD,
+            "; ".join(_list_words("aggregate", was.aggregates, now.aggregates)),
+            place,
+            (", ".join(one.text for one in was.aggregates), ", ".join(one.text for one in now.aggregates)),
+            acceptable=buffers[0] == buffers[1],
+        )
     yield from _join(was, now, place)
     yield from _own_schemas(was, now, place)
     if len(was.inputs) != len(now.inputs):
@@ -60,12 +75,6 @@ def operator_changes(was: OperatorShape, now: OperatorShape, output_mode: str) -
     for before, after in zip(was.inputs, now.inputs, strict=True):
         yield from _watermarks(before, after, now, output_mode)
         yield from _input(before, after, place)
-
-
-def _is_swapped(was: OperatorShape, now: OperatorShape) -> bool:
-    if was.kind != "join" or len(was.inputs) != len(now.inputs) or was.inputs == now.inputs:
-        return False
-    return [_side(one) for one in was.inputs] == [_side(one, swapped=True) for one in reversed(now.inputs)]
 
 
 def _side(one: InputShape, *, swapped: bool = False) -> list[str]:
@@ -131,27 +140,6 @@ def _keys(was: OperatorShape, now: OperatorShape, place: str, output_mode: str) 
         (", ".join(key.text for key in was.keys), ", ".join(key.text for key in now.keys)),
         acceptable=_same_types(before, after),
     )
-
-
-def _aggregates(was: OperatorShape, now: OperatorShape, place: str) -> Iterator[Change]:
-    if [(one.text, one.type) for one in was.aggregates] == [(one.text, one.type) for one in now.aggregates]:
-        return
-    yield _change(
-        "aggregates-changed",
-        Effect.NEEDS_REBUILD,
-        "; ".join(_list_words("aggregate", was.aggregates, now.aggregates)),
-        place,
-        (", ".join(one.text for one in was.aggregates), ", ".join(one.text for one in now.aggregates)),
-        acceptable=_same_buffers(was.aggregates, now.aggregates),
-    )
-
-
-def _same_buffers(was: Sequence[Traced], now: Sequence[Traced]) -> bool:
-    def buffer(one: Traced) -> str:
-        function = one.text.partition("(")[0]
-        return "one value" if function in ("sum", "max", "min") else function
-
-    return [buffer(one) for one in was] == [buffer(one) for one in now]
 
 
 def _join(was: OperatorShape, now: OperatorShape, place: str) -> Iterator[Change]:
@@ -226,24 +214,20 @@ def _watermarks(was: InputShape, now: InputShape, operator: OperatorShape, outpu
                 (before.column, after.column),
             )
         elif before.delay_ms != after.delay_ms:
-            yield _delay(before, after, operator, place)
-
-
-def _delay(was: Watermark, now: Watermark, operator: OperatorShape, place: str) -> Change:
-    text = f"the watermark's delay was {duration(was.delay_ms)}, is {duration(now.delay_ms)}"
-    effect = Effect.COMPATIBLE
-    if operator.kind == "deduplicate-within-watermark":
-        effect, text = Effect.CHANGES_ROWS, f"{text}; rows of the kept state are remembered for the old time"
-    elif now.delay_ms < was.delay_ms:
-        effect, text = Effect.CHANGES_ROWS, f"{text}; rows that it would have dropped as late are in the state"
-    else:
-        text = (
-            f"{text}; the watermark stays where it is until the new delay has passed, "
-            "and windows and other state that the old delay has closed stay closed"
-        )
-    values = (duration(was.delay_ms), duration(now.delay_ms))
-    change = _change("watermark-delay-changed", effect, text, place, values, goal=None)
-    return replace(change, said=effect is Effect.COMPATIBLE)
+            values = (duration(before.delay_ms), duration(after.delay_ms))
+            text, effect = f"the watermark's delay was {values[0]}, is {values[1]}", Effect.CHANGES_ROWS
+            if operator.kind == "deduplicate-within-watermark":
+                text = f"{text}; rows of the kept state are remembered for the old time"
+            elif after.delay_ms < before.delay_ms:
+                text = f"{text}; rows that it would have dropped as late are in the state"
+            else:
+                effect = Effect.COMPATIBLE
+                text = (
+                    f"{text}; the watermark stays where it is until the new delay has passed, "
+                    "and windows and other state that the old delay has closed stay closed"
+                )
+            change = _change("watermark-delay-changed", effect, text, place, values, goal=None)
+            yield replace(change, said=effect is Effect.COMPATIBLE)
 
 
 def _input(was: InputShape, now: InputShape, place: str) -> Iterator[Change]:

@@ -66,7 +66,14 @@ def other_rows(kept: Mapping[str, object] | None, now: Mapping[str, object] | No
 
 
 def changes(kept: Program, now: Program) -> tuple[Change, ...]:
-    kept = _with_new_names(kept, now)
+    added = {digest: name for name, digest in now.functions.items() if name not in kept.functions}
+    removed = {name: digest for name, digest in kept.functions.items() if name not in now.functions}
+    names = {name: added[digest] for name, digest in removed.items() if digest in added}
+    if names:
+        # Expressions contain functions' names: renamed functions get the new name.
+        renamed = re.compile(r"(?<![\w'.])(" + "|".join(map(re.escape, names)) + r")(?=[(.\"])")
+        text = json.dumps(kept.as_json())
+        kept = Program.from_json(json.loads(renamed.sub(lambda match: names[match[1]], text)))
     found = list(_changes(kept, now))
     if not found:
         found = list(_behind_the_state(kept, now))
@@ -75,8 +82,29 @@ def changes(kept: Program, now: Program) -> tuple[Change, ...]:
     return tuple(sorted(dict.fromkeys(found), key=lambda change: (-change.effect, change.code == COLUMN_TYPE)))
 
 
+def _behind_the_state(kept: Program, now: Program) -> Iterator[Change]:
+    """After the last stateful operator, Spark's guide allows any change."""
+    names = {name for one in now.rows for name in one.functions}
+    functions = [words for name in sorted(names) if (words := changed_function(name, kept, now))]
+    if [_rows(one) for one in kept.rows] == [_rows(one) for one in now.rows] and not functions:
+        return
+    text = "; ".join([*functions, *_filter_words(kept, now)])
+    text = text or "the columns of the output are computed in another way"
+    yield Change("output-changed", Effect.COMPATIBLE, text, place="output")
+
+
 def _changes(kept: Program, now: Program) -> Iterator[Change]:
-    of_sources = [_sides(change, kept, now) for change in source_changes(kept, now)]
+    joins = all(operator.kind == "join" for one in (kept, now) for operator in one.operators)
+    sides = joins and now.operators and len(now.sources) == len(("left", "right"))
+    swapped = (
+        "the sides of the join are swapped, and the sources with them: Spark keeps their positions by their numbers"
+    )
+    of_sources = [
+        replace(change, code="join-sides-swapped", text=swapped)
+        if sides and change.code == "sources-reordered"
+        else change
+        for change in source_changes(kept, now)
+    ]
     yield from of_sources
     yield from _output_mode(kept, now)
     if any(
@@ -95,30 +123,6 @@ def _changes(kept: Program, now: Program) -> Iterator[Change]:
     yield from _functions(kept, now)
     yield from _time_zone(kept, now)
     yield from environment_changes(kept, now)
-
-
-def _with_new_names(kept: Program, now: Program) -> Program:
-    """Expressions contain functions' names: renamed functions get the new name."""
-    added = {digest: name for name, digest in now.functions.items() if name not in kept.functions}
-    removed = {name: digest for name, digest in kept.functions.items() if name not in now.functions}
-    names = {name: added[digest] for name, digest in removed.items() if digest in added}
-    if not names:
-        return kept
-    renamed = re.compile(r"(?<![\w'.])(" + "|".join(map(re.escape, names)) + r")(?=[(.\"])")
-    text = json.dumps(kept.as_json())
-    return Program.from_json(json.loads(renamed.sub(lambda match: names[match[1]], text)))
-
-
-def _sides(change: Change, kept: Program, now: Program) -> Change:
-    joins = all(operator.kind == "join" for one in (kept, now) for operator in one.operators)
-    if (
-        change.code != "sources-reordered"
-        or len(now.sources) != len(("left", "right"))
-        or not (joins and now.operators)
-    ):
-        return change
-    text = "the sides of the join are swapped, and the sources with them: Spark keeps their positions by their numbers"
-    return replace(change, code="join-sides-swapped", text=text)
 
 
 def _operators_changed(kept: Program, now: Program) -> Change:
@@ -209,17 +213,6 @@ def _time_zone(kept: Program, now: Program) -> Iterator[Change]:
         )
 
 
-def _behind_the_state(kept: Program, now: Program) -> Iterator[Change]:
-    """After the last stateful operator, Spark's guide allows any change."""
-    names = {name for one in now.rows for name in one.functions}
-    functions = [words for name in sorted(names) if (words := changed_function(name, kept, now))]
-    if [_rows(one) for one in kept.rows] == [_rows(one) for one in now.rows] and not functions:
-        return
-    text = "; ".join([*functions, *_filter_words(kept, now)])
-    text = text or "the columns of the output are computed in another way"
-    yield Change("output-changed", Effect.COMPATIBLE, text, place="output")
-
-
 def _filter_words(kept: Program, now: Program) -> list[str]:
     lines = []
     for before, after in zip_longest(kept.rows, now.rows, fillvalue=InputShape("")):
@@ -290,7 +283,20 @@ def _columns_in_state(program: Program) -> set[str]:
 def _one_source(place: str, was: SourceShape, is_now: SourceShape, in_state: set[str] | None) -> Iterator[Change]:
     stateful = in_state is not None
     if _family(was) != _family(is_now) or was.location != is_now.location:
-        yield from _other_source(place, was, is_now)
+        same = kinds_of_format(was.kind) if _family(was) == _family(is_now) else ()
+        mild = any(kind.continues(was.location, is_now.location) for kind in same)
+        text = "what it reads from here on is of other places"
+        yield Change(
+            "sources-changed",
+            Effect.CHANGES_ROWS if mild else Effect.NOT_RESTORABLE,
+            f"{place} was {_words(was)}, is {_words(is_now)}; "
+            + (text if mild else "the recorded positions belong to the old source"),
+            place=place,
+            before=_words(was),
+            after=_words(is_now),
+            goal=None if mild else "reset",
+            acceptable=mild,
+        )
         return
     if was.kind != is_now.kind:
         yield Change(
@@ -303,24 +309,6 @@ def _one_source(place: str, was: SourceShape, is_now: SourceShape, in_state: set
         )
     yield from _options(place, was, is_now, stateful=stateful)
     yield from _schema(place, was, is_now, in_state)
-
-
-def _other_source(place: str, was: SourceShape, is_now: SourceShape) -> Iterator[Change]:
-    same = kinds_of_format(was.kind) if _family(was) == _family(is_now) else ()
-    mild = any(kind.continues(was.location, is_now.location) for kind in same)
-    text = (
-        "what it reads from here on is of other places" if mild else "the recorded positions belong to the old source"
-    )
-    yield Change(
-        "sources-changed",
-        Effect.CHANGES_ROWS if mild else Effect.NOT_RESTORABLE,
-        f"{place} was {_words(was)}, is {_words(is_now)}; {text}",
-        place=place,
-        before=_words(was),
-        after=_words(is_now),
-        goal=None if mild else "reset",
-        acceptable=mild,
-    )
 
 
 def _options(place: str, was: SourceShape, is_now: SourceShape, *, stateful: bool) -> Iterator[Change]:

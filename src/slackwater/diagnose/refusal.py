@@ -9,7 +9,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import DataError, Refused, SlackwaterError
 from slackwater.core.facts import Finding
 from slackwater.core.sink import OutputTreatment, Traits
-from slackwater.core.verdict import Change, ChangeGoal, Effect, OtherSetting, StreamVerdict, Verdict
+from slackwater.core.verdict import Change, Effect, OtherSetting, StreamVerdict, Verdict
 
 DAMAGED = 3
 
@@ -48,19 +48,17 @@ class Ways:
         """
         if verdict.starts:
             return []
-        lines = list(self._of_settings(settings) if settings else self._of_goal(verdict.goal))
+        code, lines = ("--pipeline", self.reference, *self.session), list[str]()
+        if settings:
+            lines = list(self._of_settings(settings))
+        elif verdict.goal == "rebuild":
+            lines = [f"recompute the state with this code: {command('plan', 'rebuild', self.stream, *code)}"]
+        elif verdict.goal == "reset":
+            again = command("plan", "reset", self.stream, "--from", "earliest", "--output", self.output, *code)
+            lines = [f"process everything again with this code: {again}", f"or {NO_GOAL}"]
         if not [change for change in verdict.changes if change.effect > Effect.COMPATIBLE and not change.acceptable]:
             lines.append(f"{'or ' if lines else ''}keep the state as it is: {self.accepting(verdict)}")
         return lines
-
-    def _of_goal(self, goal: ChangeGoal | None) -> Iterator[str]:
-        code = ("--pipeline", self.reference, *self.session)
-        if goal == "rebuild":
-            yield f"recompute the state with this code: {command('plan', 'rebuild', self.stream, *code)}"
-        elif goal == "reset":
-            again = command("plan", "reset", self.stream, "--from", "earliest", "--output", self.output, *code)
-            yield f"process everything again with this code: {again}"
-            yield f"or {NO_GOAL}"
 
     def _of_settings(self, settings: Sequence[OtherSetting]) -> Iterator[str]:
         old = ", ".join(

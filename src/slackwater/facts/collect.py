@@ -17,7 +17,6 @@ from slackwater.core.checkpoint import (
     Depth,
     Marks,
     OffsetEntry,
-    SourceLine,
 )
 from slackwater.core.commands import mention
 from slackwater.core.errors import FormatError
@@ -95,8 +94,9 @@ def facts_of_start(
     """
     logs, generation = opened.logs, snapshot.generation
     before = offset_before(opened)
+    location, query_id, marks = opened.store.location, logs.query_id, snapshot.marks
     checkpoint = CheckpointSeen(
-        report=_nothing_but(opened.store.location, logs.query_id, snapshot.marks),
+        report=CheckpointReport(location, query_id, None, "", None, None, marks, None, (), (), (), {}, 0, None, ()),
         offset_ids=logs.offset_ids,
         commit_ids=logs.commit_ids,
         newest_offset=logs.newest_offset,
@@ -114,10 +114,6 @@ def facts_of_start(
         sink=Unknown("the output was not asked for this"),
         history=HistoryFacts(offsets=recorded),
     )
-
-
-def _nothing_but(location: str, query_id: str | None, marks: Marks) -> CheckpointReport:
-    return CheckpointReport(location, query_id, None, "", None, None, marks, None, (), (), (), {}, 0, None, ())
 
 
 def facts_of_location(store: ReadStore, sink: Fact[Mapping[str, str]] | None, depth: Depth = "start") -> Facts:
@@ -228,12 +224,6 @@ def _recorded_offsets(
     return found
 
 
-def _lines(named: Mapping[str, SourceLine], logs: Mapping[str, str]) -> list[SourceLine]:
-    """The sources, each with its own log: a DataFrame that is read twice has two source numbers and one log."""
-    found = ((line, named.get(logs.get(name, name))) for name, line in named.items())
-    return [line if own is None or own is line else replace(line, log=own.log) for line, own in found]
-
-
 def _sources(
     checkpoint: CheckpointSeen,
     snapshot: Snapshot,
@@ -248,7 +238,9 @@ def _sources(
     starts = {offset.source: offset.text for offset in before.offsets} if before is not None else {}
     found = []
     named = {line.name: line for line in checkpoint.report.sources}
-    for line in _lines(named, logs):
+    # A DataFrame that is read twice has two source numbers and one log.
+    owners = ((line, named.get(logs.get(name, name))) for name, line in named.items())
+    for line in (line if own is None else replace(line, log=own.log) for line, own in owners):
         end = ends.get(line.name)
         # Without a planned batch the next one starts where the newest one ends.
         start = starts.get(line.name) if marks.next_is_planned else end

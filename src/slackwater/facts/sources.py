@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import TypeAlias, TypeVar
@@ -246,7 +247,12 @@ def asked_sources(
     for index, offset in enumerate(newest.offsets):
         shape, kind = at_place(shapes, index), kind_of(offset.text, {})
         if (last := kind.cut_entry(offset.text)) is not None:
-            changed = _changed(ledger, snapshot, offset.source, last)
+            log = snapshot.source_logs.get(offset.source, offset.source)
+            files = newest_files(ledger, snapshot.stream.full_name, log, last)
+            sizes = recorded_sizes(ledger, snapshot.stream.full_name, log, files)
+            changed = tried_in_time(
+                partial(changed_files, files, sizes), f"the files of source {offset.source} cannot be looked up"
+            )
             found.append(SourceFacts(offset.source, kind.kind, None, offset.text, changed_files=changed, shape=shape))
         if shape is None or not kind.shows_what_is_served:
             continue
@@ -255,13 +261,6 @@ def asked_sources(
         lacking = unserved(offset.source, shape, asked, at_place(query, index))
         found.append(SourceFacts(offset.source, kind.kind, start, offset.text, unserved=lacking, shape=shape))
     return tuple(found)
-
-
-def _changed(ledger: Ledger, snapshot: Snapshot, source: str, last: int) -> Fact[tuple[ChangedFile, ...]]:
-    stream, log = snapshot.stream.full_name, snapshot.source_logs.get(source, source)
-    files = newest_files(ledger, stream, log, last)
-    sizes = recorded_sizes(ledger, stream, log, files)
-    return tried_in_time(lambda: changed_files(files, sizes), f"the files of source {source} cannot be looked up")
 
 
 def not_compared(sources: Iterable[SourceFacts]) -> tuple[str, ...]:

@@ -197,7 +197,20 @@ class _Auditing:
         self._progress.begin(f"{definition.full_name}: reading its schema")
         self._process(self._request)
         self._progress.end("rows generated")
-        reference = self._reference()
+        batches = most_steps(self._options.wanted)
+        self._progress.begin(f"{self._request.stream}: {batches} batches, uninterrupted")
+        uninterrupted = replace(self._request, run=REFERENCE, steps=(Step("none"),) * batches)
+        self._process(uninterrupted)
+        reference = _results(uninterrupted.folder)
+        failed = next((one for one in reference.values() if one["end"] != "finished"), None)
+        if failed is not None:
+            raise StreamFailed(
+                "audit-reference",
+                f"Stream {self._request.stream} cannot write generated rows without any drill: {failed['reason']}",
+                where=str(uninterrupted.folder),
+                hint="the rows have the stream's schema and made-up values; see docs/audit.md",
+            )
+        self._progress.end(f"the target holds {Counter(reference[batches - 1]['shown']).total()} rows")
         steps = steps_of(definition.full_name, self._options, reference)
         request = replace(self._request, run=DRILL, steps=steps)
         killed, drilled = True, _results(request.folder)
@@ -218,23 +231,6 @@ class _Auditing:
             "rows": Counter(reference[len(steps) - 1]["shown"]).total(),
             "drills": [{"passed": drill.passed, **asdict(drill)} for drill in drills],
         }
-
-    def _reference(self) -> dict[int, dict[str, Any]]:
-        batches = most_steps(self._options.wanted)
-        self._progress.begin(f"{self._request.stream}: {batches} batches, uninterrupted")
-        request = replace(self._request, run=REFERENCE, steps=(Step("none"),) * batches)
-        self._process(request)
-        results = _results(request.folder)
-        failed = next((one for one in results.values() if one["end"] != "finished"), None)
-        if failed is not None:
-            raise StreamFailed(
-                "audit-reference",
-                f"Stream {self._request.stream} cannot write generated rows without any drill: {failed['reason']}",
-                where=str(request.folder),
-                hint="the rows have the stream's schema and made-up values; see docs/audit.md",
-            )
-        self._progress.end(f"the target holds {Counter(results[batches - 1]['shown']).total()} rows")
-        return results
 
     def _process(self, request: AuditRequest) -> bool:
         folder = request.folder / "work"

@@ -16,7 +16,7 @@ from slackwater.cli.common.pages import heading, show
 from slackwater.core.commands import command
 from slackwater.core.errors import UsageError
 from slackwater.core.escaping import one_line
-from slackwater.diagnose.catalogue import ErrorCode, Failure, How, error_codes, known_failures
+from slackwater.diagnose.catalogue import Failure, How, error_codes, known_failures
 from slackwater.diagnose.checks.common.check import FAILED, HEADINGS, Check
 from slackwater.diagnose.checks.common.snapshot import FAILURES
 from slackwater.diagnose.doctor import documented
@@ -79,11 +79,38 @@ def explanation(code: str) -> Explanation:
     if rule is not None:
         return _of_rule(rule)
     if code in error_codes():
-        return _of_error(error_codes()[code])
+        error = error_codes()[code]
+        kind = error.kind.__doc__ or ""
+        causes = ["; or: ".join(error.causes)] if len(error.causes) > 1 else []
+        expected = [f"expected: {error.expected}"] if error.expected else []
+        return Explanation(
+            code=error.code,
+            kind="error",
+            exit_code=error.kind.exit_code,
+            meaning=error.causes[0],
+            finds="; ".join((*causes, *expected)),
+            matters=" ".join(kind.partition("\n")[0].split()),
+            remedy=error.remedy,
+            safe=SAFE[error.kind.exit_code],
+        )
     if code in known_failures():
         return _of_failure(code, known_failures()[code])
     if code in FAILURES:
-        return _of_failed_run(code)
+        meaning, goal = FAILURES[code]
+        remedy = f"`{command('doctor', 'STREAM')}` names what to do"
+        return Explanation(
+            code=code,
+            kind="failed run",
+            exit_code=FAILED,
+            meaning=_sentence(meaning),
+            finds="the error of Spark, or of the pipeline's own code, with which the last run failed",
+            matters="the same run would fail again"
+            if code not in TRANSIENT
+            else "the run was started again some times",
+            confirm=f"`{command('ledger', 'STREAM')}` shows the error",
+            remedy=f"{remedy}; its goal is {goal}" if goal else remedy,
+            commands=tuple(_COMMAND.findall(remedy)),
+        )
     near = get_close_matches(code, [known for known, _ in all_codes()], n=3)
     raise UsageError(
         "code-unknown",
@@ -129,22 +156,6 @@ def _of_rule(rule: Check[Any]) -> Explanation:
     )
 
 
-def _of_error(error: ErrorCode) -> Explanation:
-    kind = error.kind.__doc__ or ""
-    causes = ["; or: ".join(error.causes)] if len(error.causes) > 1 else []
-    expected = [f"expected: {error.expected}"] if error.expected else []
-    return Explanation(
-        code=error.code,
-        kind="error",
-        exit_code=error.kind.exit_code,
-        meaning=error.causes[0],
-        finds="; ".join((*causes, *expected)),
-        matters=" ".join(kind.partition("\n")[0].split()),
-        remedy=error.remedy,
-        safe=SAFE[error.kind.exit_code],
-    )
-
-
 def _of_failure(code: str, failure: Failure) -> Explanation:
     texts = [error.texts[0] for error in error_texts() if code in error.codes]
     looks = f"{command('doctor', 'STREAM', '--error', 'FILE')} looks for the causes of a text in the files"
@@ -157,22 +168,6 @@ def _of_failure(code: str, failure: Failure) -> Explanation:
         matters=f"{MET[failure.how]}: {failure.text}" if failure.how is not None else failure.text,
         confirm=looks + (f"; it is this failure if {SIGNS[code]}" if code in SIGNS else "") if texts else None,
         remedy="",
-    )
-
-
-def _of_failed_run(code: str) -> Explanation:
-    meaning, goal = FAILURES[code]
-    remedy = f"`{command('doctor', 'STREAM')}` names what to do"
-    return Explanation(
-        code=code,
-        kind="failed run",
-        exit_code=FAILED,
-        meaning=_sentence(meaning),
-        finds="the error of Spark, or of the pipeline's own code, with which the last run failed",
-        matters="the same run would fail again" if code not in TRANSIENT else "the run was started again some times",
-        confirm=f"`{command('ledger', 'STREAM')}` shows the error",
-        remedy=f"{remedy}; its goal is {goal}" if goal else remedy,
-        commands=tuple(_COMMAND.findall(remedy)),
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from slackwater.core.commands import reset_command, run_command
 from slackwater.core.errors import FormatError
-from slackwater.core.facts import Facts, Severity, SourceFacts, Unknown
+from slackwater.core.facts import Facts, Severity, Unknown
 from slackwater.diagnose.checks.common.check import Check, Found
 from slackwater.sources import kind_of
 from slackwater.sources.common.contract import SourceRange
@@ -43,13 +44,6 @@ _UNSUCCESSFUL = (None, "killed", "failed", "interrupted")
 """Ends of a run without success; ``None`` until the next start records a kill."""
 
 
-def _rows(source: SourceFacts) -> int:
-    try:
-        return kind_of(source.end or "", {}).rows(SourceRange(source.name, source.start, source.end)) or 0
-    except FormatError:
-        return 0
-
-
 @Check[Facts](
     "SW-KAFKA-013",
     Severity.WARNING,
@@ -81,7 +75,11 @@ def batch_too_large(facts: Facts) -> Iterator[Found]:
         runs = sum(
             run.id > done and run.generation == generation and run.end in _UNSUCCESSFUL for run in facts.history.runs
         )
-    rows = sum(_rows(source) for source in facts.sources)
+    rows = 0
+    for source in facts.sources:
+        with suppress(FormatError):
+            span = SourceRange(source.name, source.start, source.end)
+            rows += kind_of(source.end or "", {}).rows(span) or 0
     largest = max((batch.input_rows for batch in facts.batches), default=0)
     if runs >= _FEWEST_RUNS and rows > max(largest, 1) * _TIMES:
         yield Found(

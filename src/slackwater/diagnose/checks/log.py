@@ -203,17 +203,6 @@ def entry_copied(facts: Facts) -> Iterator[Found]:
             )
 
 
-def _offsets_entry_damaged_how(facts: Facts, batch: int) -> str:
-    checkpoint, written = facts.checkpoint, facts.marks.written
-    restored = f"restore offsets/{batch} from a copy of the checkpoint"
-    if batch == checkpoint.planned == checkpoint.committed + 1 and written is not None and written < batch:
-        # Neither a commit nor an output of it: nothing depends on the range, and Spark plans another.
-        return (
-            f"{restored}; or, as the output has no rows of batch {batch}: {move_away(checkpoint, f'offsets/{batch}')}"
-        )
-    return restored
-
-
 @Check[Facts]("SW-LOG-001", Severity.STOP, risk="stuck", goal="resume", also=("LOG-02", "LOG-03"))
 def offsets_entry_damaged(facts: Facts) -> Iterator[Found]:
     """One of the two newest entries of offsets/ cannot be parsed.
@@ -232,7 +221,12 @@ def offsets_entry_damaged(facts: Facts) -> Iterator[Found]:
     for batch in checkpoint.offset_ids[-2:]:
         damage = checkpoint.damaged(f"offsets/{batch}")
         if damage is not None and damage.kind in UNPARSED and batch not in strays:
-            yield _unparsed(facts, "offsets", damage, batch, _offsets_entry_damaged_how(facts, batch))
+            how, written = f"restore offsets/{batch} from a copy of the checkpoint", facts.marks.written
+            if batch == checkpoint.planned == checkpoint.committed + 1 and written is not None and written < batch:
+                # Neither a commit nor an output of it: nothing depends on the range, and Spark plans another.
+                away = move_away(checkpoint, f"offsets/{batch}")
+                how = f"{how}; or, as the output has no rows of batch {batch}: {away}"
+            yield _unparsed(facts, "offsets", damage, batch, how)
 
 
 @Check[Facts]("SW-LOG-006", Severity.STOP, risk="stuck", goal="resume")
@@ -271,13 +265,6 @@ def offsets_entry_missing(facts: Facts) -> Iterator[Found]:
     )
 
 
-def _is_unread(path: str, planned: int, committed: int) -> bool:
-    """A start reads two entries of ``offsets/`` and one of ``commits/``."""
-    folder, _, name = path.partition("/")
-    newest = {"offsets": planned - 1, "commits": min(committed, planned)}.get(folder)
-    return newest is not None and name.isdigit() and int(name) < newest
-
-
 @Check[Facts]("SW-LOG-010", Severity.WARNING, risk="none", goal="resume")
 def old_entries_missing(facts: Facts) -> Iterator[Found]:
     """Entries of older batches are missing in a log.
@@ -293,8 +280,12 @@ def old_entries_missing(facts: Facts) -> Iterator[Found]:
     """
     # Of a recorded stream the number line reports them, and can restore them.
     checkpoint = facts.checkpoint
-    missing = (one.path for one in checkpoint.start_damage if one.kind == "missing")
-    paths = tuple(path for path in missing if _is_unread(path, checkpoint.planned, checkpoint.committed))
+    # A start reads two entries of ``offsets/`` and one of ``commits/``.
+    read = {"offsets": checkpoint.planned - 1, "commits": min(checkpoint.committed, checkpoint.planned)}
+    missing = (one.path.partition("/") for one in checkpoint.start_damage if one.kind == "missing")
+    paths = tuple(
+        f"{folder}/{name}" for folder, _, name in missing if name.isdigit() and int(name) < read.get(folder, 0)
+    )
     if paths and not facts.recorded:
         yield Found(
             f"{paths[0]} is missing between other entries: a start ignores this, but a rollback or rebuild to "

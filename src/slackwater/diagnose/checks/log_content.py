@@ -231,15 +231,6 @@ def query_id_changed(facts: Facts) -> Iterator[Found]:
         yield _case(facts, query_id, other[0], "the output")
 
 
-def _changes(earlier: BatchLine, later: BatchLine) -> Iterator[str]:
-    before, after = earlier.settings or {}, later.settings or {}
-    for setting in PINNED:
-        # An offline repartition (Spark 4.2) copies the entry with its time, and changes this setting.
-        repartitioned = setting == PARTITIONS and earlier.timestamp_ms == later.timestamp_ms
-        if setting in before and setting in after and before[setting] != after[setting] and not repartitioned:
-            yield setting
-
-
 @Check[Facts]("SW-LOG-019", Severity.WARNING, risk="wrong", goal="rebuild", certainty="likely")
 def setting_changed(facts: Facts) -> Iterator[Found]:
     """A pinned setting changes from one batch to the next.
@@ -259,7 +250,14 @@ def setting_changed(facts: Facts) -> Iterator[Found]:
     if facts.recorded:
         return
     planned = [line for line in facts.checkpoint.report.batches if line.settings is not None]
-    newest = {setting: pair for pair in pairwise(planned) for setting in _changes(*pair)}
+    newest: dict[str, tuple[BatchLine, BatchLine]] = {}
+    for earlier, later in pairwise(planned):
+        before, after = earlier.settings or {}, later.settings or {}
+        for setting in PINNED:
+            # An offline repartition (Spark 4.2) copies the entry with its time, and changes this setting.
+            repartitioned = setting == PARTITIONS and earlier.timestamp_ms == later.timestamp_ms
+            if setting in before and setting in after and before[setting] != after[setting] and not repartitioned:
+                newest[setting] = (earlier, later)
     for setting, (earlier, later) in newest.items():
         value, now = (earlier.settings or {})[setting], (later.settings or {})[setting]
         yield Found(

@@ -107,17 +107,6 @@ def output_moved(facts: Facts) -> Iterator[Found]:
             )
 
 
-def _done(facts: Facts, batch: int) -> str:
-    checkpoint = facts.checkpoint
-    if checkpoint.report.operators or not checkpoint.has(f"commits/{batch - 1}"):
-        return ""
-    commits = f"{checkpoint.location.rstrip('/')}/commits"
-    if "://" in commits:
-        return f"; if the output has all of them, copy {commits}/{batch - 1} to {commits}/{batch} and start the query"
-    copied = f"cp {quoted(f'{commits}/{batch - 1}')} {quoted(f'{commits}/{batch}')}"
-    return f"; if the output has all of them, start the query after: {copied}"
-
-
 @Check[Facts](
     "SW-SINK-003",
     Severity.WARNING,
@@ -151,7 +140,14 @@ def written_again(facts: Facts) -> Iterator[Found]:
     if snapshot.holder is None and snapshot.stream.output_mode in ("", "append"):
         start = run_command(snapshot.stream) or "start the query"
         sink = sink_kind(snapshot)
-        done = _done(facts, marks.planned)
+        done, commits = "", f"{facts.checkpoint.location.rstrip('/')}/commits"
+        before, after = f"{commits}/{marks.planned - 1}", f"{commits}/{marks.planned}"
+        if not facts.checkpoint.report.operators and facts.checkpoint.has(f"commits/{marks.planned - 1}"):
+            done = (
+                f"; if the output has all of them, copy {before} to {after} and start the query"
+                if "://" in commits
+                else f"; if the output has all of them, start the query after: cp {quoted(before)} {quoted(after)}"
+            )
         yield Found(
             f"batch {marks.planned} was interrupted, and the {sink} sink does not show which of its rows it has: the "
             "next start writes all of them, also those that are there",

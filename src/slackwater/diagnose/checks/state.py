@@ -6,7 +6,6 @@ from itertools import pairwise
 from slackwater.core.checkpoint import BatchLine, holes
 from slackwater.core.commands import check_command
 from slackwater.core.facts import CheckpointSeen, Facts, Severity
-from slackwater.core.records import BatchRecord
 from slackwater.core.units import counted
 from slackwater.diagnose.checks.common.check import Check, Found, rebuild, replay_from
 from slackwater.diagnose.checks.common.settings import ENCODING, newest_committed, settings_of
@@ -64,11 +63,6 @@ def all_deleted(facts: Facts) -> Iterator[Found]:
 _DOUBLED = "; later batches that did read their rows are written a second time, as their output cannot be cut"
 
 
-def _read_nothing(batch: BatchRecord) -> bool:
-    moved = any(source.start is not None and source.start != source.end for source in batch.sources)
-    return moved and not batch.input_rows and not any(source.input_rows for source in batch.sources)
-
-
 @Check[Facts](
     "SW-STATE-010",
     Severity.WARNING,
@@ -93,7 +87,13 @@ def batch_without_rows(facts: Facts) -> Iterator[Found]:
     output = facts.snapshot.output
     if output.batches_skipped and not output.skipped_are_read:
         return
-    unread = [one.batch_id for one in facts.batches if _read_nothing(one)]
+    unread = [
+        one.batch_id
+        for one in facts.batches
+        if any(source.start is not None and source.start != source.end for source in one.sources)
+        and not one.input_rows
+        and not any(source.input_rows for source in one.sources)
+    ]
     if unread:
         later = facts.marks.committed - unread[0] + 1 > len(unread) and not output.can_cut
         batch = unread[0]
@@ -115,23 +115,19 @@ def batch_without_rows(facts: Facts) -> Iterator[Found]:
 _STORE_WITHOUT_FOLDER = "default"
 
 
-def _schemas(checkpoint: CheckpointSeen, operator: int) -> Iterator[tuple[str, str, str]]:
-    """Version 3 of the schema has a folder for each store; older ones have a file in partition 0."""
-    if any(path.startswith(f"state/{operator}/_stateSchema/") for path in checkpoint.folders):
-        return
-    for name in checkpoint.inventory.names(operator):
-        store = "" if name == _STORE_WITHOUT_FOLDER else f"/{name}"
-        path = f"state/{operator}/0{store}/_metadata/schema"
-        if not checkpoint.has(path):
-            yield path, "schema", "nothing"
-
-
-def _metadata(checkpoint: CheckpointSeen, operator: int) -> Iterator[tuple[str, str, str]]:
+def _lost(checkpoint: CheckpointSeen, operator: int, *, with_metadata: bool) -> Iterator[tuple[str, str, str]]:
+    # Version 3 of the schema has a folder for each store; older ones have a file in partition 0.
+    if not any(path.startswith(f"state/{operator}/_stateSchema/") for path in checkpoint.folders):
+        for name in checkpoint.inventory.names(operator):
+            store = "" if name == _STORE_WITHOUT_FOLDER else f"/{name}"
+            path = f"state/{operator}/0{store}/_metadata/schema"
+            if not checkpoint.has(path):
+                yield path, "schema", "nothing"
     folder = f"state/{operator}/_metadata"
     damage = next(checkpoint.damage_below(folder), None)
-    if damage is not None:
+    if with_metadata and damage is not None:
         yield damage.path, "metadata", damage.found
-    elif not checkpoint.has(f"{folder}/metadata") and not checkpoint.folders.get(f"{folder}/v2"):
+    elif with_metadata and not checkpoint.has(f"{folder}/metadata") and not checkpoint.folders.get(f"{folder}/v2"):
         yield f"{folder}/metadata", "metadata", "nothing"
 
 
@@ -158,8 +154,7 @@ def checks_disabled(facts: Facts) -> Iterator[Found]:
     for operator in sorted(checkpoint.inventory.stores):
         if not any(held.loadable for number, _, _, held in checkpoint.inventory.each() if number == operator):
             continue
-        lost = [*_schemas(checkpoint, operator), *(_metadata(checkpoint, operator) if with_metadata else ())]
-        for path, what, found in lost:
+        for path, what, found in _lost(checkpoint, operator, with_metadata=with_metadata):
             yield Found(
                 f"the {what} of operator {operator} is missing or malformed: Spark would accept any query for its "
                 "state",

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
-from slackwater.core.checkpoint import BatchLine, SourceOffset
+from slackwater.core.checkpoint import SourceOffset
 from slackwater.core.errors import FormatError
 from slackwater.core.facts import CheckpointSeen, Facts, HistoryFacts, Severity
 from slackwater.core.units import utc_text
@@ -228,21 +228,6 @@ def _back(facts: Facts, batch: int, source: str, what: str, values: tuple[str, s
     )
 
 
-def _planned(facts: Facts) -> list[BatchLine]:
-    return [line for line in facts.checkpoint.report.batches if line.planned and line.sources]
-
-
-def _positions(facts: Facts) -> Iterator[tuple[str, Found]]:
-    for earlier, later in pairwise(_planned(facts)):
-        starts = {end.source: end for end in earlier.sources}
-        for end in later.sources:
-            start = starts.get(end.source)
-            if start is not None and _goes_back(start, end):
-                what = f"ends before batch {earlier.id} does"
-                expected = f"a position after {start.text}"
-                yield end.source, _back(facts, later.id, end.source, what, (expected, f"{end.text}"))
-
-
 def _goes_back(start: SourceOffset, end: SourceOffset) -> bool:
     if start.text is None or end.text is None or start.text == end.text:
         return False
@@ -254,20 +239,6 @@ def _goes_back(start: SourceOffset, end: SourceOffset) -> bool:
     except FormatError:
         return False
     return any(count is not None and count < 0 for count in (counted or {}).values())
-
-
-def _kinds(facts: Facts) -> Iterator[tuple[str, Found]]:
-    seen: dict[str, list[str]] = {}
-    for line in _planned(facts):
-        for end in line.sources:
-            if end.text is None:
-                continue
-            kinds, kind = seen.setdefault(end.source, []), kind_of(end.text, {}).kind
-            if kinds and kind != kinds[-1] and kind in kinds:
-                what = f"is of {kind} again, after {kinds[-1]}"
-                yield end.source, _back(facts, line.id, end.source, what, (f"offsets of {kinds[-1]}", kind))
-            if not kinds or kinds[-1] != kind:
-                kinds.append(kind)
 
 
 @Check[Facts]("SW-SHARE-003", Severity.WARNING, risk="skip", goal="backfill", certainty="possible")
@@ -286,7 +257,28 @@ def ranges_go_back(facts: Facts) -> Iterator[Found]:
     References: Structured Streaming Programming Guide, Recovering from Failures with Checkpointing
     """
     # The newest batch of each source.
-    yield from dict([*_kinds(facts), *_positions(facts)]).values()
+    planned = [line for line in facts.checkpoint.report.batches if line.planned and line.sources]
+    found: dict[str, Found] = {}
+    seen: dict[str, list[str]] = {}
+    for line in planned:
+        for end in line.sources:
+            if end.text is None:
+                continue
+            kinds, kind = seen.setdefault(end.source, []), kind_of(end.text, {}).kind
+            if kinds and kind != kinds[-1] and kind in kinds:
+                what = f"is of {kind} again, after {kinds[-1]}"
+                found[end.source] = _back(facts, line.id, end.source, what, (f"offsets of {kinds[-1]}", kind))
+            if not kinds or kinds[-1] != kind:
+                kinds.append(kind)
+    for earlier, later in pairwise(planned):
+        starts = {end.source: end for end in earlier.sources}
+        for end in later.sources:
+            start = starts.get(end.source)
+            if start is not None and _goes_back(start, end):
+                what = f"ends before batch {earlier.id} does"
+                expected = f"a position after {start.text}"
+                found[end.source] = _back(facts, later.id, end.source, what, (expected, f"{end.text}"))
+    yield from found.values()
 
 
 _LOGS = frozenset({"offsets", "commits"})

@@ -101,18 +101,6 @@ _FIRST_WITH = {("offsets", 2): (4, 2), ("commits", 2): (4, 0), ("commits", 3): (
 """The first Spark that reads each log version; all read version 1."""
 
 
-def _not_for_last_run(facts: Facts) -> Iterator[tuple[str, str, str, str]]:
-    history, report = facts.history, facts.checkpoint.report
-    if not isinstance(history, HistoryFacts) or not history.runs:
-        return
-    spark = history.runs[0].spark_version
-    for folder, version in (("offsets", report.offsets_version), ("commits", report.commits_version)):
-        needed = _FIRST_WITH.get((folder, version or 1))
-        if needed is not None and minor_release(spark) < needed:
-            needs = f"Spark {needed[0]}.{needed[1]} or newer"
-            yield folder, f"what Spark {spark} of the last run reads", f"v{version}", needs
-
-
 @Check[Facts]("SW-VER-001", Severity.STOP, risk="stuck", goal="resume", also=("LOG-04",))
 def log_too_new(facts: Facts) -> Iterator[Found]:
     """A log has a version that the Spark of the query cannot read.
@@ -128,7 +116,21 @@ def log_too_new(facts: Facts) -> Iterator[Found]:
     """
     unknown = [one for one in facts.checkpoint.damage if one.kind == "too-new" and not one.path.startswith("state/")]
     entries = [(one.path, one.expected, one.found, "a newer Spark than 4.3") for one in unknown]
-    for path, expected, found, needed in entries or _not_for_last_run(facts):
+    history, report = facts.history, facts.checkpoint.report
+    if not entries and isinstance(history, HistoryFacts) and history.runs:
+        spark = history.runs[0].spark_version
+        versions = (("offsets", report.offsets_version), ("commits", report.commits_version))
+        entries = [
+            (
+                folder,
+                f"what Spark {spark} of the last run reads",
+                f"v{version}",
+                f"Spark {first[0]}.{first[1]} or newer",
+            )
+            for folder, version in versions
+            if (first := _FIRST_WITH.get((folder, version or 1))) is not None and minor_release(spark) < first
+        ]
+    for path, expected, found, needed in entries:
         yield Found(
             f"{path} has format version {found}, which needs {needed}: an older Spark refuses to start",
             where=f"{facts.checkpoint.location}/{path}",

@@ -177,11 +177,6 @@ def idle_source(facts: Facts) -> Iterator[Found]:
             )
 
 
-def _is_answered(facts: Facts, batch: int) -> bool:
-    was, now = _delay_ms(facts, batch), _delay_ms(facts, sys.maxsize)
-    return was is not None and now is not None and was < now
-
-
 def _delay_ms(facts: Facts, batch: int) -> int | None:
     program = parsed_program(facts.snapshot.generation.programs, batch)
     inputs = (one for operator in program.operators for one in operator.inputs) if program is not None else ()
@@ -211,7 +206,12 @@ def rows_late(facts: Facts) -> Iterator[Found]:
     References: Structured Streaming Programming Guide, "Handling Late Data and Watermarking"; `StateOperatorProgress`
     (`numRowsDroppedByWatermark`)
     """
-    late = [one for one in facts.batches if one.late_rows and not _is_answered(facts, one.batch_id)]
+    now = _delay_ms(facts, sys.maxsize)
+    late = [
+        one
+        for one in facts.batches
+        if one.late_rows and (now is None or (was := _delay_ms(facts, one.batch_id)) is None or was >= now)
+    ]
     if late:
         rows = sum(one.late_rows for one in late)
         batches = len(late)

@@ -161,20 +161,15 @@ def _capture(reference: str, file: Path, loops: set[object], given: SessionOptio
         except SystemExit as end:
             # With its queries read, the exit code does not matter: the program may need results of these queries.
             if end.code not in (None, 0) and not capture.definitions:
-                raise _ended(reference, file, end) from end
+                error, (code, _) = _fails(file, end), split_reference(reference)
+                again = command("check", reference_of(code, ["ARGUMENTS"]))
+                error.hint = f"give the application its own arguments: {again}; --pipeline takes them so, too"
+                raise error from end
         except (KeyboardInterrupt, SlackwaterError):
             raise
         except Exception as error:
             raise _fails(file, error) from error
     return capture
-
-
-def _ended(reference: str, file: Path, end: SystemExit) -> PipelineError:
-    error = _fails(file, end)
-    code, _ = split_reference(reference)
-    named = reference_of(code, ["ARGUMENTS"])
-    error.hint = f"give the application its own arguments: {command('check', named)}; --pipeline takes them so, too"
-    return error
 
 
 def _fails(file: Path, error: BaseException) -> PipelineError:

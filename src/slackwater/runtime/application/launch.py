@@ -95,16 +95,6 @@ def run_code(reference: str, threads: OwnThreads, given: SessionOptions) -> None
         sys.path[:] = path
 
 
-def _settings_of(given: SessionOptions, conf: Any) -> dict[str, str]:
-    own = dict(conf.getAll()) if conf is not None else {}
-    jars = jars_with({**given.settings, **own}, given.connectors, to_stderr)
-    if jars is None:
-        return dict(given.settings)
-    if JARS in own:
-        conf.set(JARS, jars)
-    return {**given.settings, JARS: jars}
-
-
 @contextmanager
 def _jvm_of_its_own(given: SessionOptions) -> Iterator[None]:
     """Start this process's JVM as for a pipeline: a signal to the process group does not reach it."""
@@ -114,7 +104,12 @@ def _jvm_of_its_own(given: SessionOptions) -> Iterator[None]:
     def start(conf: Any = None, popen_kwargs: Any = None) -> Any:
         if popen_kwargs is not None:
             return original(conf, popen_kwargs)
-        gateway, signals = launch_apart(partial(original, conf), _settings_of(given, conf))
+        own = dict(conf.getAll()) if conf is not None else {}
+        jars = jars_with({**given.settings, **own}, given.connectors, to_stderr)
+        if jars is not None and JARS in own:
+            conf.set(JARS, jars)
+        settings = {**given.settings, **({} if jars is None else {JARS: jars})}
+        gateway, signals = launch_apart(partial(original, conf), settings)
         # Its handler is in place again: that of the application, or of what runs it.
         if signals.last is not None:
             signal.raise_signal(signals.last)

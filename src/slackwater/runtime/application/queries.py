@@ -281,17 +281,16 @@ def repeated(built: BuiltStream, reference: str, ledger: Ledger, started: Contai
     for stream in before:
         last = ledger.last_run(stream.full_name)
         is_same = last is not None and (last.code, last.program) == made_by
-        if (is_same or _is_edited(ledger, stream, built)) and ledger.entries(stream.full_name, "offsets"):
+        generation = ledger.generation(stream.full_name, stream.current_generation)
+        recorded, program = parsed_program(generation.programs, sys.maxsize), built.program
+        is_edited = (
+            recorded is not None
+            and (program is not None and program.values)
+            and _identity(recorded) == _identity(program)
+        )
+        if (is_same or is_edited) and ledger.entries(stream.full_name, "offsets"):
             return stream
     return None
-
-
-def _is_edited(ledger: Ledger, stream: StreamRecord, built: BuiltStream) -> bool:
-    generation = ledger.generation(stream.full_name, stream.current_generation)
-    recorded = parsed_program(generation.programs, sys.maxsize)
-    if recorded is None or built.program is None or not built.program.values:
-        return False
-    return _identity(recorded) == _identity(built.program)
 
 
 def _identity(program: Program) -> tuple[object, ...]:

@@ -149,7 +149,22 @@ class SessionWatch(Watching):
         check_no_secret(location)
         noticed = _UNDER_WAY.at(location)
         name = name_of_stream(query_id, query_name) if noticed is None else noticed[1].name
-        stream = self._stream(name, location, noticed, execution)
+        known = stream_with(self._ledger, name, location)
+        if known is not None:
+            name = known.name
+            record_move(self._ledger, known, location)
+        elif noticed is not None:
+            name = name_beside(self._ledger, noticed[1])
+        shown = "" if noticed is not None else str(execution.sink().toString())
+        if noticed is not None:
+            sink = noticed[1].sink.identity()
+        elif shown.startswith("FileSink[") and shown.endswith("]"):
+            # Of a query not started by Python's writer.
+            sink = {"kind": "files", "format": "", "path": shown.removeprefix("FileSink[").removesuffix("]")}
+        else:
+            sink = dict(UNKNOWN)
+        reference = self._reference or (known.pipeline_file if known is not None else "")
+        stream = StreamRecord(WATCHED, name, sink, str(execution.outputMode()).lower(), reference)
         for finding in unfinished(self._ledger.open_operation(stream.full_name), None, stream.session):
             # The directory may be the checkpoint of another generation than the ledger has until then.
             raise refusal(finding, stream.name)
@@ -179,17 +194,6 @@ class SessionWatch(Watching):
         if noticed is not None:
             # Not here: the program waits for its query.
             self._recorder.afterwards(lambda: self._describe(noticed, generation, committed, run, is_new=is_new))
-
-    def _stream(self, name: str, location: str, noticed: Noticed | None, execution: Any) -> StreamRecord:
-        known = stream_with(self._ledger, name, location)
-        if known is not None:
-            name = known.name
-            record_move(self._ledger, known, location)
-        elif noticed is not None:
-            name = name_beside(self._ledger, noticed[1])
-        sink = noticed[1].sink.identity() if noticed is not None else _sink_identity(execution)
-        reference = self._reference or (known.pipeline_file if known is not None else "")
-        return StreamRecord(WATCHED, name, sink, str(execution.outputMode()).lower(), reference)
 
     def _describe(
         self, noticed: Noticed, generation: GenerationRecord, committed: int, run: RunRecord, *, is_new: bool
@@ -245,14 +249,6 @@ def _say_new_checkpoint(known: GenerationRecord, made: GenerationRecord) -> None
     )
 
 
-def _sink_identity(execution: Any) -> dict[str, str]:
-    """The sink of a query not started by Python's writer: a file sink is ``FileSink[path]``."""
-    sink = str(execution.sink().toString())
-    if sink.startswith("FileSink[") and sink.endswith("]"):
-        return {"kind": "files", "format": "", "path": sink.removeprefix("FileSink[").removesuffix("]")}
-    return dict(UNKNOWN)
-
-
 def _own_reference() -> str | None:
     main = sys.modules.get("__main__")
     spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
@@ -299,9 +295,18 @@ class _StartsUnderWay(Handler):
         return next((one for one in found if resolved(one[1].checkpoint or "") == wanted), None)
 
     def start(self, start: Start) -> Any:
-        noticed = _notice(start)
-        if noticed is None:
+        program = getattr(sys.modules.get("__main__"), "__file__", None) or "-"
+        try:
+            reference = _own_reference()
+            file = Path(program).absolute() if reference is None else locate(reference)[0]
+            definition = definition_of(start, ApplicationCode(file, lambda spark: spark))
+        except _NOT_DESCRIBED as error:
+            # The listener records the query all the same, by what the JVM shows of it.
+            log.warning("what a query writes to is not recorded", error=str(error))
+            definition = None
+        if definition is None:
             return start.begin()
+        noticed = (start, definition)
         with self._lock:
             self._noticed.append(noticed)
         try:
@@ -309,23 +314,6 @@ class _StartsUnderWay(Handler):
         finally:
             with self._lock:
                 self._noticed.remove(noticed)
-
-
-def _notice(start: Start) -> Noticed | None:
-    try:
-        definition = definition_of(start, ApplicationCode(_program_file(), lambda spark: spark))
-    except _NOT_DESCRIBED as error:
-        # The listener records the query all the same, by what the JVM shows of it.
-        log.warning("what a query writes to is not recorded", error=str(error))
-        return None
-    return None if definition is None else (start, definition)
-
-
-def _program_file() -> Path:
-    reference = _own_reference()
-    if reference is not None:
-        return locate(reference)[0]
-    return Path(getattr(sys.modules.get("__main__"), "__file__", None) or "-").absolute()
 
 
 _UNDER_WAY = _StartsUnderWay()

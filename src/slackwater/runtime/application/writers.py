@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from slackwater.runtime.application.launch import OwnThreads
 
 
-Keeper = Callable[["Given", Mapping[str, Any]], None]
 _KEPT = "_slackwater_given"
 _SELF = "self"
 DEFAULT_FORMAT = "spark.sql.sources.default"
@@ -59,6 +58,13 @@ class Given:
     partition_by: tuple[str, ...] = ()
     trigger: Trigger = field(default_factory=lambda: as_trigger(None))
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    def keep_options(self, options: Mapping[str, Any]) -> None:
+        for key, value in options.items():
+            if value is not None:
+                KNOWN_SECRETS.remember(key, value)
+                # As PySpark's ``to_str`` passes a bool to Spark.
+                self.options[key.lower()] = str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +170,10 @@ def intercepted(handler: Handler, threads: OwnThreads | None = None) -> Iterator
         changed.append((owner, name, original))
         setattr(owner, name, make(original))
 
-    for name, keep in _KEEPERS.items():
+    for name in _CALLS:
         # Spark 3.5 has no ``clusterBy``.
         if hasattr(DataStreamWriter, name):
-            replace(DataStreamWriter, name, partial(_keeping, keep=keep))
+            replace(DataStreamWriter, name, partial(_keeping, name=name))
     replace(SparkSession.Builder, "getOrCreate", _classic)
     replace(DataStreamWriter, "start", lambda original: _starting(handler, original, "path", ""))
     replace(DataStreamWriter, "toTable", lambda original: _starting(handler, original, "", "tableName"))
@@ -215,15 +221,15 @@ def given_of(writer: object) -> Given:
     return found
 
 
-def _keeping(original: Any, keep: Keeper) -> Any:
+def _keeping(original: Any, name: str) -> Any:
     signature = inspect.signature(original)
 
     def method(self: Any, *arguments: Any, **named: Any) -> Any:
         # First PySpark's own, which refuses what cannot be used.
         result = original(self, *arguments, **named)
         given, bound = given_of(self), dict(signature.bind(self, *arguments, **named).arguments)
-        keep(given, bound)
-        given.calls.append((original.__name__, {key: value for key, value in bound.items() if key != _SELF}))
+        _keep(given, name, bound)
+        given.calls.append((name, {key: value for key, value in bound.items() if key != _SELF}))
         return result
 
     return method
@@ -254,72 +260,41 @@ _SETTERS = {"outputMode": "outputMode", "partitionBy": "partitionBy", "format": 
 """Arguments of ``start`` and ``toTable``, and the writer's equivalent methods."""
 
 
-def _keep_option(given: Given, bound: Mapping[str, Any]) -> None:
-    _keep_options(given, {"options": {bound["key"]: bound["value"]}})
+def _keep(given: Given, call: str, bound: Mapping[str, Any]) -> None:
+    match call:
+        case "option":
+            given.keep_options({bound["key"]: bound["value"]})
+        case "options":
+            given.keep_options(bound.get("options", {}))
+        case "format":
+            given.format = bound["source"]
+        case "outputMode":
+            given.mode = bound["outputMode"].lower()
+        case "queryName":
+            given.name = bound["queryName"]
+        case "partitionBy":
+            columns = bound.get("cols", ())
+            is_list = len(columns) == 1 and isinstance(columns[0], list)
+            given.partition_by = tuple(columns[0]) if is_list else tuple(columns)
+        case "foreach" | "foreachBatch":
+            given.function = call
+        case "trigger":
+            values = ((name, value) for name, value in bound.items() if name in _TRIGGERS and value is not None)
+            name, value = next(values)
+            kind = _TRIGGERS[name]
+            given.trigger = Trigger(kind) if kind in ("once", "available-now") else Trigger(kind, str(value).strip())
 
 
-def _keep_options(given: Given, bound: Mapping[str, Any]) -> None:
-    for key, value in bound.get("options", {}).items():
-        if value is not None:
-            KNOWN_SECRETS.remember(key, value)
-            # As PySpark's ``to_str`` passes a bool to Spark.
-            given.options[key.lower()] = str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _keep_format(given: Given, bound: Mapping[str, Any]) -> None:
-    given.format = bound["source"]
-
-
-def _keep_mode(given: Given, bound: Mapping[str, Any]) -> None:
-    given.mode = bound["outputMode"].lower()
-
-
-def _keep_name(given: Given, bound: Mapping[str, Any]) -> None:
-    given.name = bound["queryName"]
-
-
-def _keep_partitions(given: Given, bound: Mapping[str, Any]) -> None:
-    columns = bound.get("cols", ())
-    given.partition_by = tuple(columns[0]) if len(columns) == 1 and isinstance(columns[0], list) else tuple(columns)
-
-
-def _keep_trigger(given: Given, bound: Mapping[str, Any]) -> None:
-    values = {name: value for name, value in bound.items() if name in _TRIGGERS and value is not None}
-    name, value = next(iter(values.items()))
-    kind = _TRIGGERS[name]
-    given.trigger = Trigger(kind) if kind in ("once", "available-now") else Trigger(kind, str(value).strip())
-
-
+_CALLS = (
+    "clusterBy", "option", "options", "format", "outputMode", "queryName", "partitionBy", "foreach", "foreachBatch",
+    "trigger",
+)  # fmt: skip
 _TRIGGERS: dict[str, TriggerKind] = {
     "processingTime": "processing-time",
     "once": "once",
     "continuous": "continuous",
     "availableNow": "available-now",
     "realTime": "real-time",
-}
-
-
-def _keep_function(kind: str) -> Keeper:
-    def keep(given: Given, _bound: Mapping[str, Any]) -> None:
-        given.function = kind
-
-    return keep
-
-
-def _keep_call(_given: Given, _bound: Mapping[str, Any]) -> None: ...
-
-
-_KEEPERS: dict[str, Keeper] = {
-    "clusterBy": _keep_call,
-    "option": _keep_option,
-    "options": _keep_options,
-    "format": _keep_format,
-    "outputMode": _keep_mode,
-    "queryName": _keep_name,
-    "partitionBy": _keep_partitions,
-    "foreach": _keep_function("foreach"),
-    "foreachBatch": _keep_function("foreachBatch"),
-    "trigger": _keep_trigger,
 }
 
 QUERY, MANAGER, SESSION, CONTEXT = StreamingQuery, StreamingQueryManager, SparkSession, SparkContext
