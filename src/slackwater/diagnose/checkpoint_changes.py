@@ -43,7 +43,19 @@ WORDS: Mapping[OperatorKind, str] = {
 
 def checkpoint_changes(shape: CheckpointShape, now: Program, *, ran: bool) -> Verdict:
     """``ran`` is false if no batch was committed, so that state may lack."""
-    changes = [*_sources(shape.sources, now.sources)]
+    had, has = shape.sources, now.sources
+    changes: list[Change] = []
+    if had and len(had) != len(has):
+        text = f"the query reads {counted(len(has), 'source')}, and the checkpoint has positions of {len(had)}"
+        changes = [_of_sources(text, None, counted(len(had), "source"), counted(len(has), "source"))]
+    else:
+        found = {index: [*_one_source(index, *pair)] for index, pair in enumerate(zip(had, has, strict=False))}
+        wrong = [index for index, each in found.items() if each]
+        changes = [change for each in found.values() for change in each]
+        if wrong and all(any(_reads(had[one], has[other]) for other in wrong if other != one) for one in wrong):
+            text = "the sources are in another order; Spark keeps their positions by their numbers"
+            places = ", ".join(map(_place, had)), ", ".join(one.location for one in has)
+            changes = [replace(_of_sources(text, None, *places), code="sources-reordered")]
     if ran:
         changes += _operators(shape.operators, now.operators)
     lengths = {window.length_ms for one in now.operators for window in one.windows if window.kind != "session"}
@@ -53,21 +65,6 @@ def checkpoint_changes(shape: CheckpointShape, now: Program, *, ran: bool) -> Ve
         text = f"window length was {was}, is {is_now}"
         changes.append(Change("window-changed", Effect.NOT_RESTORABLE, text, None, was, is_now, goal="reset"))
     return Verdict(tuple(sorted(changes, key=lambda change: -change.effect)))
-
-
-def _sources(kept: Sequence[SourceEvidence], now: Sequence[SourceShape]) -> Iterator[Change]:
-    if kept and len(kept) != len(now):
-        text = f"the query reads {counted(len(now), 'source')}, and the checkpoint has positions of {len(kept)}"
-        yield _of_sources(text, None, counted(len(kept), "source"), counted(len(now), "source"))
-        return
-    found = [change for index, pair in enumerate(zip(kept, now, strict=False)) for change in _one_source(index, *pair)]
-    wrong = [index for index, pair in enumerate(zip(kept, now, strict=False)) if any(_one_source(index, *pair))]
-    if found and all(any(_reads(kept[one], now[other]) for other in wrong if other != one) for one in wrong):
-        text = "the sources are in another order; Spark keeps their positions by their numbers"
-        before, after = ", ".join(map(_place, kept)), ", ".join(one.location for one in now)
-        yield replace(_of_sources(text, None, before, after), code="sources-reordered")
-    else:
-        yield from found
 
 
 def _one_source(index: int, before: SourceEvidence, after: SourceShape) -> Iterator[Change]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -105,25 +105,21 @@ def diagnose(facts: Facts) -> Diagnosis:
     if isinstance(facts.sink, Unknown):
         unseen = (rule for rule in RULES if rule.on_output and rule.severity is not Severity.INFO)
         not_checked += [NotChecked(rule.code, rule.meaning, facts.sink.reason, facts.sink.how) for rule in unseen]
-    not_checked += _in_use(facts, {one.code for one in not_checked})
-    unread = _unread_state(facts)
-    by_store = facts.snapshot.unread_state.verified_by_store
-    if unread is not None and not by_store:
-        not_checked.append(unread)
-    gravest = tuple(sorted(found, key=_urgency))
-    return Diagnosis(facts.name, facts, gravest, tuple(not_checked), unread if by_store else None)
-
-
-def _in_use(facts: Facts, known: Collection[str]) -> Iterator[NotChecked]:
     holder, again = facts.snapshot.holder, command("doctor", facts.name)
     reason = f"{holder} is in progress, and changes what is compared"
     how = f"when it has ended: {again}"
     if holder == "run":
         reason = "the stream is running, which changes what is compared"
         how = f"stop it: {command('stop', facts.name)}; then: {again}"
-    for rule in left_out(facts.snapshot):
-        if rule.code not in known:
-            yield NotChecked(rule.code, rule.meaning, reason, how)
+    known = {one.code for one in not_checked}
+    in_use = (rule for rule in left_out(facts.snapshot) if rule.code not in known)
+    not_checked += [NotChecked(rule.code, rule.meaning, reason, how) for rule in in_use]
+    unread = _unread_state(facts)
+    by_store = facts.snapshot.unread_state.verified_by_store
+    if unread is not None and not by_store:
+        not_checked.append(unread)
+    gravest = tuple(sorted(found, key=_urgency))
+    return Diagnosis(facts.name, facts, gravest, tuple(not_checked), unread if by_store else None)
 
 
 def _unread_state(facts: Facts) -> NotChecked | None:

@@ -76,21 +76,16 @@ def changes(kept: Program, now: Program) -> tuple[Change, ...]:
         kept = Program.from_json(json.loads(renamed.sub(lambda match: names[match[1]], text)))
     found = list(_changes(kept, now))
     if not found:
-        found = list(_behind_the_state(kept, now))
+        # After the last stateful operator, Spark's guide allows any change.
+        uses = {name for one in now.rows for name in one.functions}
+        functions = [words for name in sorted(uses) if (words := changed_function(name, kept, now))]
+        if functions or [_rows(one) for one in kept.rows] != [_rows(one) for one in now.rows]:
+            text = "; ".join([*functions, *_filter_words(kept, now)])
+            text = text or "the columns of the output are computed in another way"
+            found.append(Change("output-changed", Effect.COMPATIBLE, text, place="output"))
     found += [*output_environment_changes(kept, now), *_output_schema(kept, now), *not_repeatable(kept, now)]
     # The type of a source's column is the reason, and after what it makes of keys and aggregates.
     return tuple(sorted(dict.fromkeys(found), key=lambda change: (-change.effect, change.code == COLUMN_TYPE)))
-
-
-def _behind_the_state(kept: Program, now: Program) -> Iterator[Change]:
-    """After the last stateful operator, Spark's guide allows any change."""
-    names = {name for one in now.rows for name in one.functions}
-    functions = [words for name in sorted(names) if (words := changed_function(name, kept, now))]
-    if [_rows(one) for one in kept.rows] == [_rows(one) for one in now.rows] and not functions:
-        return
-    text = "; ".join([*functions, *_filter_words(kept, now)])
-    text = text or "the columns of the output are computed in another way"
-    yield Change("output-changed", Effect.COMPATIBLE, text, place="output")
 
 
 def _changes(kept: Program, now: Program) -> Iterator[Change]:
@@ -116,31 +111,39 @@ def _changes(kept: Program, now: Program) -> Iterator[Change]:
     # A deduplication may have become the other kind.
     kinds_of = [[operator.kind.partition("-within")[0] for operator in one.operators] for one in (kept, now)]
     if kinds_of[0] != kinds_of[1]:
-        yield _operators_changed(kept, now)
+        earlier, later = (Counter(operator.kind for operator in one.operators) for one in (kept, now))
+        added = [one for one in now.operators if one.kind in later - earlier]
+        removed = [one for one in kept.operators if one.kind in earlier - later]
+        words = [f"{operator_words(one)} was added" for one in added]
+        words += [f"{operator_words(one)} was removed" for one in removed]
+        another = any(one.kind in _OF_ANOTHER_QUERY for one in (*added, *removed))
+        yield Change(
+            "operators-changed",
+            Effect.NOT_RESTORABLE if another else Effect.NEEDS_REBUILD,
+            "; ".join(words) or "the stateful operators are in another order",
+            before=_listed(kept.operators),
+            after=_listed(now.operators),
+            goal="reset" if another else "rebuild",
+            acceptable=False,
+        )
         return
     for before, after in zip(kept.operators, now.operators, strict=True):
         yield from operator_changes(before, after, now.output_mode)
     yield from _functions(kept, now)
-    yield from _time_zone(kept, now)
+    zone, zone_now = kept.settings.get(ZONE), now.settings.get(ZONE)
+    parsed = any(source.kind in TEXT_FORMATS and "timestamp" in source.schema.values() for source in now.sources)
+    uses = parsed or any(operator.functions for operator in now.operators)
+    if now.stateful and zone is not None and zone_now is not None and zone != zone_now and uses:
+        text = f"the session's time zone was {zone}, is {zone_now}"
+        yield Change(
+            "time-zone-changed",
+            Effect.CHANGES_ROWS,
+            f"{text}; times without a zone in rows of the kept state were read in the old one",
+            place=ZONE,
+            before=zone,
+            after=zone_now,
+        )
     yield from environment_changes(kept, now)
-
-
-def _operators_changed(kept: Program, now: Program) -> Change:
-    before, after = (Counter(operator.kind for operator in one.operators) for one in (kept, now))
-    added = [one for one in now.operators if one.kind in after - before]
-    removed = [one for one in kept.operators if one.kind in before - after]
-    words = [f"{operator_words(one)} was added" for one in added]
-    words += [f"{operator_words(one)} was removed" for one in removed]
-    another = any(one.kind in _OF_ANOTHER_QUERY for one in (*added, *removed))
-    return Change(
-        "operators-changed",
-        Effect.NOT_RESTORABLE if another else Effect.NEEDS_REBUILD,
-        "; ".join(words) or "the stateful operators are in another order",
-        before=_listed(kept.operators),
-        after=_listed(now.operators),
-        goal="reset" if another else "rebuild",
-        acceptable=False,
-    )
 
 
 def _listed(operators: tuple[OperatorShape, ...]) -> str:
@@ -194,23 +197,6 @@ def _functions(kept: Program, now: Program) -> Iterator[Change]:
                 place=f"function {name}",
                 goal="rebuild",
             )
-
-
-def _time_zone(kept: Program, now: Program) -> Iterator[Change]:
-    before, after = kept.settings.get(ZONE), now.settings.get(ZONE)
-    if before is None or after is None or before == after or not now.stateful:
-        return
-    parsed = any(source.kind in TEXT_FORMATS and "timestamp" in source.schema.values() for source in now.sources)
-    if parsed or any(operator.functions for operator in now.operators):
-        yield Change(
-            "time-zone-changed",
-            Effect.CHANGES_ROWS,
-            f"the session's time zone was {before}, is {after}; times without a zone in rows of the kept state "
-            "were read in the old one",
-            place=ZONE,
-            before=before,
-            after=after,
-        )
 
 
 def _filter_words(kept: Program, now: Program) -> list[str]:
@@ -384,10 +370,21 @@ def changed_function(name: str, kept: Program, now: Program) -> str | None:
     was, is_now = kept.functions.get(name), now.functions.get(name)
     code_changed = was is not None and is_now is not None and was != is_now
     before, after = kept.values.get(name), now.values.get(name)
-    values = _other_values(before, after) if before is not None and after is not None else []
-    if code_changed:
-        # Other code has other variables.
-        values = [one for one in values if one in (before or {}) and one in (after or {})]
+    values: list[str] = []
+    if before is not None and after is not None:
+        both = before.keys() & after.keys()
+        values = sorted(name for name in both if before[name] != after[name])
+        if not code_changed:
+            # Other code has other variables.
+            sides = [{name: one[name] for name in one.keys() - both} for one in (before, after)]
+            renamed = Counter(sides[0].values()) & Counter(sides[1].values())
+            for one in sides:
+                left = renamed.copy()
+                for variable, digest in sorted(one.items()):
+                    left[digest] -= 1
+                    if left[digest] < 0:
+                        values.append(variable)
+            values.sort()
     if values:
         more = f" and {len(values) - _MOST_NAMED} more" if len(values) > _MOST_NAMED else ""
         return f"function {name} has changed: it has another value of {', '.join(values[:_MOST_NAMED])}{more}"
@@ -410,18 +407,3 @@ def not_repeatable(kept: Program | None, now: Program) -> tuple[Change, ...]:
         for name, each in new.items()
         if each
     )
-
-
-def _other_values(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    both = before.keys() & after.keys()
-    removed = {name: digest for name, digest in before.items() if name not in both}
-    added = {name: digest for name, digest in after.items() if name not in both}
-    renamed = Counter(removed.values()) & Counter(added.values())
-    others = [name for name in both if before[name] != after[name]]
-    for one in (removed, added):
-        left = renamed.copy()
-        for name, digest in sorted(one.items()):
-            left[digest] -= 1
-            if left[digest] < 0:
-                others.append(name)
-    return sorted(others)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slackwater.core.commands import command
@@ -50,7 +50,22 @@ class Ways:
             return []
         code, lines = ("--pipeline", self.reference, *self.session), list[str]()
         if settings:
-            lines = list(self._of_settings(settings))
+            old = ", ".join(
+                (f"{one.name}={one.before}" if one.before is not None else f"no {one.name}")
+                + (" in the pipeline file" if one.in_code else "")
+                for one in settings
+            )
+            before = {one.name: one.before for one in settings if not one.in_code}
+            again = command("run", self.reference, *self.session_with(before))
+            lines = [f"start it with the settings that made its state, {old}: {again}"]
+            if all(one.now is not None or one.in_code for one in settings):
+                present = {one.name: one.now for one in settings if not one.in_code}
+                reset = command(
+                    "plan", "reset", self.stream, "--from", "earliest", "--output", self.output, "--pipeline",
+                    self.reference, *self.session_with(present),
+                )  # fmt: skip
+                present_ones = "or process everything again with the present ones, which apply needs as well"
+                lines.append(f"{present_ones}: {reset}")
         elif verdict.goal == "rebuild":
             lines = [f"recompute the state with this code: {command('plan', 'rebuild', self.stream, *code)}"]
         elif verdict.goal == "reset":
@@ -59,23 +74,6 @@ class Ways:
         if not [change for change in verdict.changes if change.effect > Effect.COMPATIBLE and not change.acceptable]:
             lines.append(f"{'or ' if lines else ''}keep the state as it is: {self.accepting(verdict)}")
         return lines
-
-    def _of_settings(self, settings: Sequence[OtherSetting]) -> Iterator[str]:
-        old = ", ".join(
-            (f"{one.name}={one.before}" if one.before is not None else f"no {one.name}")
-            + (" in the pipeline file" if one.in_code else "")
-            for one in settings
-        )
-        before = {one.name: one.before for one in settings if not one.in_code}
-        again = command("run", self.reference, *self.session_with(before))
-        yield f"start it with the settings that made its state, {old}: {again}"
-        if all(one.now is not None or one.in_code for one in settings):
-            present = {one.name: one.now for one in settings if not one.in_code}
-            reset = command(
-                "plan", "reset", self.stream, "--from", "earliest", "--output", self.output, "--pipeline",
-                self.reference, *self.session_with(present),
-            )  # fmt: skip
-            yield f"or process everything again with the present ones, which apply needs as well: {reset}"
 
     def accepting(self, verdict: Verdict) -> str:
         codes = dict.fromkeys(change.code for change in verdict.changes if change.effect > Effect.COMPATIBLE)

@@ -57,7 +57,11 @@ def init_project(folder: Path) -> dict[str, str]:
         for example, written, files in WRITERS:
             runpy.run_path(str(examples / example))["write"](target / written, files)
     except BaseException as error:
-        _remove(target, existed=existed)
+        for one in target.iterdir() if existed else [target]:
+            if one.is_dir():
+                shutil.rmtree(one, ignore_errors=True)
+            else:
+                one.unlink(missing_ok=True)
         for part in reversed(missing[:-1]):
             with suppress(OSError):
                 part.rmdir()
@@ -108,17 +112,6 @@ def _unwritable(target: Path, what: str, error: OSError) -> UsageError:
         where=str(target),
         hint=f"give a folder that you may write to: {command('init', 'DIR')}",
     )
-
-
-def _remove(target: Path, *, existed: bool) -> None:
-    if not existed:
-        shutil.rmtree(target, ignore_errors=True)
-        return
-    for one in target.iterdir():
-        if one.is_dir():
-            shutil.rmtree(one, ignore_errors=True)
-        else:
-            one.unlink(missing_ok=True)
 
 
 def init(*, folder: Path, shown_as: Format) -> int:

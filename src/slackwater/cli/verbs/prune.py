@@ -107,7 +107,10 @@ def _of_stream(workspace: Workspace, stream: StreamRecord, keep: int) -> Prunabl
     for finding in (*in_progress(operation, holder), *unfinished(operation, holder, stream.session)):
         raise refusal(finding, stream.name)
     current = workspace.ledger.find_stream(name).current_generation
-    checkpoints, interrupted = _checkpoints(workspace, stream)
+    own = (one.id for one in operations if is_own(workspace, one.id))
+    recorded, places = kept_places(home, workspace.ledger, stream, own)
+    checkpoints = {number: one for number, one in recorded.items() if _exists(one)}
+    interrupted = [started for one in places if _exists(started := _being_deleted(one))]
     old = [number for number in sorted(checkpoints) if number != current]
     plans = [(one, _plan_or_none(workspace, one)) for one in operations if one.status in _FINAL]
     actions = {one.id: plan.actions if plan is not None else () for one, plan in plans}
@@ -132,15 +135,6 @@ def _of_stream(workspace: Workspace, stream: StreamRecord, keep: int) -> Prunabl
     parent, made = home.checkpoints(stream.pipeline, stream.name), {*checkpoints.values(), *interrupted}
     others = sorted({parent / entry.name for entry in open_read_store(parent).list()} - made)
     return Prunable(name, generations, undoable, half, tuple(folders), sum(map(_size, folders)), tuple(others))
-
-
-def _checkpoints(workspace: Workspace, stream: StreamRecord) -> tuple[dict[int, Location], list[Location]]:
-    """Folders left by operations, by generation, and interrupted removals."""
-    ledger = workspace.ledger
-    own = (one.id for one in ledger.operations(stream.full_name) if is_own(workspace, one.id))
-    made, places = kept_places(workspace.home, ledger, stream, own)
-    folders = {number: one for number, one in made.items() if _exists(one)}
-    return folders, [started for one in places if _exists(started := _being_deleted(one))]
 
 
 def _being_deleted(folder: Location) -> Location:

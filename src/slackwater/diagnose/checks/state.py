@@ -1,27 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 
-from slackwater.core.checkpoint import BatchLine, holes
+from slackwater.core.checkpoint import holes
 from slackwater.core.commands import check_command
 from slackwater.core.facts import CheckpointSeen, Facts, Severity
 from slackwater.core.units import counted
 from slackwater.diagnose.checks.common.check import Check, Found, rebuild, replay_from
 from slackwater.diagnose.checks.common.settings import ENCODING, newest_committed, settings_of
-
-
-def _batch_without_data(batches: Sequence[BatchLine]) -> int | None:
-    """The newest batch planned for its watermark alone (``StateStoreWriter.shouldRunAnotherBatch``)."""
-    found: int | None = None
-    for before, line in pairwise(batches):
-        if not line.sources or line.sources != before.sources:
-            continue
-        # In real-time mode a query without state has such batches, too, and the watermark rises in few of them.
-        if line.watermark_ms == before.watermark_ms:
-            return None
-        found = line.id
-    return found
 
 
 @Check[Facts]("SW-STATE-003", Severity.STOP, risk="stuck", goal="rebuild")
@@ -42,7 +29,15 @@ def all_deleted(facts: Facts) -> Iterator[Found]:
     if any(held.newest for _, _, _, held in checkpoint.inventory.each()):
         return
     named = checkpoint.newest_commit.state_unique_ids if checkpoint.newest_commit is not None else None
-    without_data = _batch_without_data(checkpoint.report.batches)
+    without_data: int | None = None
+    for before, line in pairwise(checkpoint.report.batches):
+        if line.sources and line.sources == before.sources:
+            # Planned for its watermark alone (``StateStoreWriter.shouldRunAnotherBatch``). In real-time mode a query
+            # without state has such batches, too, and the watermark rises in few of them.
+            without_data = line.id
+            if line.watermark_ms == before.watermark_ms:
+                without_data = None
+                break
     if named:
         shown = f"the commit of batch {checkpoint.committed} names state of {counted(len(named), 'operator')}"
     elif without_data is not None and checkpoint.committed >= without_data:
