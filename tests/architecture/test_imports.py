@@ -109,15 +109,6 @@ def test_what_is_imported_is_asked_for(root: Path, source_files: list[Path]) -> 
     assert offenders == []
 
 
-@pytest.mark.parametrize("module", ["slackwater", "slackwater.cli.main"])
-def test_starting_loads_nothing_heavy(module: str) -> None:
-    program = f"import json, sys, {module}; print(json.dumps(sorted({{name.split('.')[0] for name in sys.modules}})))"
-    done = subprocess.run(
-        [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=START_S_MAX
-    )
-    assert set(json.loads(done.stdout)) & set(HEAVY) == set()
-
-
 def test_sinks_and_verbs_load_neither_spark_nor_a_client_before_they_use_it() -> None:
     program = (
         "import importlib, json, sys\n"

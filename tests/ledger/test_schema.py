@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 from collections import defaultdict
 from contextlib import closing
 from pathlib import Path
@@ -95,16 +93,6 @@ def test_an_unreachable_server_is_reported_without_the_password(tmp_path: Path) 
 def test_an_address_that_is_no_ledger_is_refused(address: str) -> None:
     with raises_code(SettingsError, "ledger-url"):
         Ledger.open(address, create=True)
-
-
-def test_reading_a_ledger_imports_no_driver_that_it_does_not_need(sqlite_url: str) -> None:
-    program = (
-        "import sys; from slackwater.ledger.ledger import Ledger\n"
-        f"Ledger.open({sqlite_url!r}, create=False).streams()\n"
-        "print([name for name in ('sqlalchemy', 'psycopg', 'pyspark') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
 
 
 def test_sqlite_writes_ahead_and_through_to_the_disk(sqlite_url: str) -> None:

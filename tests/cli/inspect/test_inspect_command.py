@@ -230,15 +230,3 @@ def test_nothing_is_written(checkpoint: Path) -> None:
     run(checkpoint, "--operators", "--sources")
     run(checkpoint, "--state", "0", "--side", "left")
     assert {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in checkpoint.rglob("*")} == before
-
-
-def test_a_local_checkpoint_needs_only_the_standard_library(checkpoint: Path) -> None:
-    code = (
-        "import sys\n"
-        "from slackwater.cli.verbs.inspect import inspect_checkpoint, page\n"
-        f"page(inspect_checkpoint({str(checkpoint)!r}))\n"
-        "heavy = {'fsspec', 'pyarrow', 'numpy', 'pandas', 'pyspark', 'rocksdict', 'sqlalchemy'}\n"
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
