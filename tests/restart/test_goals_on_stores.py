@@ -103,8 +103,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
 def test_each_goal_ends_with_the_rows_of_an_uninterrupted_run(
     store: str, tmp_path: Path, expected: dict[str, Rows], request: pytest.FixtureRequest
 ) -> None:
-    location: str = request.getfixturevalue(f"{store}_location")
-    goals = StoredGoals(tmp_path, location, FILES - 3)
+    goals = StoredGoals(tmp_path, request.getfixturevalue(f"{store}_location"), FILES - 3)
     process = goals.start("run", "clicks.py", "--until-caught-up", *ONLY, *SETTINGS)
     commits = [f"{goals.checkpoint_of(name, 1)}/commits" for name in STREAMS]
 
@@ -114,8 +113,6 @@ def test_each_goal_ends_with_the_rows_of_an_uninterrupted_run(
     # The JVM is looked up then: one that has not started when it is looked up is not killed, and commits more batches.
     kill_when(process, reached, reached)
 
-    document = json.loads(goals.slackwater("status", "web/windows", "--format", "json", java=False).stdout)
-    assert document["home"].endswith(f"{location.partition(':')[2]}/home")
     _resume(goals, "windows")
     _rebuild_deleted(goals, "joined")
     goals.caught_up()
@@ -130,7 +127,6 @@ def test_each_goal_ends_with_the_rows_of_an_uninterrupted_run(
     goals.slackwater("prune", "--keep", "0", "--yes", java=False)
     goals.slackwater("run", "clicks.py", "--until-caught-up", *ONLY, *SETTINGS)
     assert goals.rows_by_stream() == expected
-    assert list(goals.folder.glob(f"{store}*:*")) == [], "no URI was taken for a path of this machine"
 
 
 def _resume(goals: StoredGoals, stream: str) -> None:

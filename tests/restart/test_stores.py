@@ -1,6 +1,6 @@
-"""Home, checkpoint and output on stores: run, killed, rebuilt and finished with Spark, rows equal.
+"""Home, checkpoint and output on stores: run, killed, rebuilt, undone and finished with Spark, rows equal.
 
-Each goal on S3 and on HDFS, with undo: ``test_goals_on_stores.py``.
+Other goals on S3 and on HDFS: ``test_goals_on_stores.py``.
 """
 
 from __future__ import annotations
@@ -21,16 +21,36 @@ from tests.support.processes import Command
 pytestmark = pytest.mark.spark
 
 
-def test_a_stream_on_s3(tmp_path: Path, s3_location: str, file_baseline: Workspace) -> None:
-    """The URIs start with ``s3:``, which Spark knows as ``s3a:``."""
-    workspace = StoreWorkspace(tmp_path, s3_location.replace("s3a:", "s3:"))
+@pytest.mark.parametrize(
+    ("store", "undone"),
+    [
+        ("s3", False),
+        pytest.param("s3", True, marks=pytest.mark.thorough),
+        pytest.param("hdfs", True, marks=pytest.mark.thorough),
+    ],
+)
+def test_a_stream_is_killed_rebuilt_undone_and_finished_on_it(
+    store: str, undone: bool, tmp_path: Path, file_baseline: Workspace, request: pytest.FixtureRequest
+) -> None:
+    """URIs of S3 start with ``s3:``, which Spark knows as ``s3a:``."""
+    location = request.getfixturevalue(f"{store}_location").replace("s3a:", "s3:")
+    workspace = StoreWorkspace(tmp_path, location)
     workspace.kill_once(lambda one: one.written() >= 3)
 
-    workspace.rebuild()
+    plan = workspace.rebuild()
     assert workspace.generation == 2
+    if undone:
+        document = json.loads(workspace.slackwater("status", f"web/{STREAM}", "--format", "json", java=False).stdout)
+        assert document["home"].endswith(f"{location.partition(':')[2]}/home")
+        workspace.slackwater("undo", plan["id"], "--yes", java=False)
+        assert workspace.generation == 1
+        # As after a mistake: the logs are rebuilt from the ledger.
+        workspace.store.delete_tree(f"{STREAM_FOLDER}/checkpoints/0001")
+        workspace.rebuild()
     workspace.run()
 
     assert workspace.rows() == file_baseline.rows()
+    assert list(workspace.folder.glob("*hdfs*")) == []
 
 
 @pytest.mark.thorough
