@@ -43,7 +43,9 @@ def page() -> str:
     texts = [
         f"\n### {one.code}\n\n{one.meaning} "
         f"*{one.severity.capitalize()}; {one.risk}; exit code of status: {one.exit_code}.*\n\n"
-        + "".join(f"- **{heading}**: {text}\n" for heading, text in one.sections.items())
+        + "".join(
+            f"- **{heading.removeprefix('How to ').capitalize()}**: {text}\n" for heading, text in one.sections.items()
+        )
         for one in rules
     ]
     return HEADING + "".join(causes) + FINDINGS + "".join(texts)

@@ -124,7 +124,9 @@ def changes_page() -> str:
 
 
 def _text(one: Check[Any], kind: str, headings: Iterable[str]) -> str:
-    lines = "\n".join(f"- **{heading}**: {one.sections[heading]}" for heading in headings)
+    lines = "\n".join(
+        f"- **{heading.removeprefix('How to ').capitalize()}**: {one.sections[heading]}" for heading in headings
+    )
     plan = f"; plan: {one.goal}" if one.goal else ""
     return f"\n## {one.code}\n\n{one.meaning} *{kind.capitalize()}{plan}.*\n\n{lines}\n"
 
@@ -166,7 +168,7 @@ def _verb(one: Command, shared: Collection[str]) -> str:
     return (
         f"\n## {' '.join(one.words)}\n\n{summary}: `{usage}`\n"
         + (OPTIONS + positional + own if positional or own else "")
-        + (f"\nOptions of several verbs: {also}\n" if also else "")
+        + (f"\nAlso: {also}\n" if also else "")
     )
 
 
