@@ -16,7 +16,7 @@ from contextlib import suppress
 from pkgutil import resolve_name
 from typing import NoReturn
 
-from slackwater.cli.common.arguments import VERBS, Parser, add_verbs, check_bytes, declare_verb
+from slackwater.cli.common.arguments import GROUPS, VERBS, Parser, add_verbs, check_bytes, declare_verb
 from slackwater.cli.common.console import report_error, report_interrupt, show_errors_for
 from slackwater.core.errors import EnvironmentMissing, SlackwaterError, unreachable
 from slackwater.core.reference import reference_of
@@ -50,7 +50,7 @@ def make_parser(arguments: Sequence[str]) -> Parser:
     parser.add_argument(
         "-V", "--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="print the version and exit"
     )
-    add_verb = add_verbs(parser)
+    add_verb = add_verbs(parser, GROUPS)
     meant = next((argument for argument in arguments if not argument.startswith("-")), "")
     if meant in VERBS and arguments[0] == meant:
         declare_verb(meant, add_verb(meant, VERBS[meant]))

@@ -29,23 +29,27 @@ from slackwater.ledger.workspace import Workspace
 from slackwater.sinks.common.registry import open_each
 from slackwater.storage.open import Location
 
-Consent = Literal["moved", "copied"] | None
 
-
-def check_home(workspace: Workspace, consent: Consent, say: Callable[[str], None]) -> None:
-    """Raises Refused (``home-moved``, ``home-copied``) unless the user declares it."""
+def check_home(workspace: Workspace, say: Callable[[str], None]) -> None:
+    """Raises Refused (``home-moved``, ``home-copied``) unless the user has accepted it."""
     place, was = place_of(workspace.home, workspace.in_home)
     if place != "here":
-        if consent != place:
-            raise refusal(misplaced(place, was), "all")
+        raise refusal(misplaced(place, was), "all")
+    ensure_identity(workspace.home, workspace.ledger.home_of_operations())
+    _restore(workspace, say)
+
+
+def accept_home(workspace: Workspace, consent: Literal["moved", "copied"], say: Callable[[str], None]) -> bool:
+    """Returns whether it was moved or copied so. Raises as ``check_home`` if it was the other."""
+    place, was = place_of(workspace.home, workspace.in_home)
+    if place == consent:
         if place == "copied":
             _refuse_links(workspace, str(was))
         # Also the ids and places of streams that only stream.json has are those of the original.
         _restore(workspace, say)
         _accept(workspace, str(was), copied=place == "copied")
-        say(f"the home is now at {workspace.home.location}" + (", with ids of its own" if consent == "copied" else ""))
-    ensure_identity(workspace.home, workspace.ledger.home_of_operations())
-    _restore(workspace, say)
+    check_home(workspace, say)
+    return place == consent
 
 
 def _refuse_links(workspace: Workspace, was: str) -> None:

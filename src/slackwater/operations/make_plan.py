@@ -23,7 +23,7 @@ from slackwater.ledger.workspace import Workspace, find_stream
 from slackwater.operations.actions.generations import query_in
 from slackwater.operations.apply.executor import check_restorable
 from slackwater.operations.apply.operation import QueryRuntime
-from slackwater.operations.check_home import Consent, check_home
+from slackwater.operations.check_home import check_home
 from slackwater.operations.gather import update_ledger
 from slackwater.operations.goals.goal import goal_named
 from slackwater.operations.plan.context import StreamFacts
@@ -40,11 +40,9 @@ def make_plan(
     request: Request,
     runtime: QueryRuntime,
     say: Callable[[str], None],
-    *,
-    consent: Consent = None,
 ) -> Plan:
     """Raises Refused if no exact and safe way exists, NotFound for an unknown stream."""
-    check_home(workspace, consent, say)
+    check_home(workspace, say)
     stream, goal = find_stream(workspace.ledger, name), goal_named(request.goal)
     # The JVM of a killed driver can still commit a batch, after which the plan would be outdated.
     wait_until_free(workspace.ledger, stream.full_name, wait_s=JVM_WAIT_S, say=say)

@@ -119,9 +119,15 @@ def check_bytes(arguments: Sequence[str]) -> None:
             )
 
 
-def add_verbs(parser: Parser) -> Callable[[str, str], Parser]:
-    """The returned function adds a verb by name and summary."""
-    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True, prog=parser.prog)
+def add_verbs(parser: Parser, groups: Mapping[str, Mapping[str, str]] = {}) -> Callable[[str, str], Parser]:
+    """The returned function adds a verb by name and summary. ``groups`` are listed in their place."""
+    hidden = {"help": argparse.SUPPRESS} if groups else {}
+    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True, prog=parser.prog, **hidden)
+    for title, listed in groups.items():
+        parser.usage = "%(prog)s [-h] [-V] VERB ..."
+        group = parser.add_argument_group(title)
+        shown = (argparse.Action([], name, metavar=name, help=text) for name, text in listed.items())
+        vars(group)["_group_actions"] += shown
 
     def add(name: str, summary: str) -> Parser:
         return verbs.add_parser(name, help=summary, description=summary)
@@ -207,16 +213,6 @@ def add_home(parser: Parser) -> None:
     parser.takes("--home", "LOCATION", "folder or URI of ledger and checkpoints (default: .slackwater)")
 
 
-def add_consent(parser: Parser) -> None:
-    choice = parser.add_mutually_exclusive_group()
-    texts = {
-        "moved": "use the moved home: rewrite its recorded paths",
-        "copied": "treat the copied home as independent (new ids)",
-    }
-    for consent, text in texts.items():
-        choice.add_argument(f"--{consent}", dest="consent", action="store_const", const=consent, help=text)
-
-
 def add_stopped(parser: Parser) -> None:
     parser.flag(
         "--i-stopped-it",
@@ -249,33 +245,44 @@ def add_debug(parser: Parser) -> None:
     parser.flag("--debug", "show the traceback of your own code where it raises an error")
 
 
-VERBS: Mapping[str, str] = {
-    "init": "Lay out an example project with input data in a new folder.",
-    "run": "Run the streams of a pipeline file or module.",
-    "check": "Compare changed code with the state that the streams have; nothing is started or written.",
-    "adopt": "Record a checkpoint of a program that starts its own queries.",
-    "release": "Forget a stream of a program that starts its own queries.",
-    "stop": "Let a running stream finish its batch and end.",
-    "status": "Show the state of the streams, who runs them, and the next command.",
-    "doctor": "Diagnose streams and checkpoints: what is wrong, what is at stake, and which remedy is safe.",
-    "watch": "Show the marks and the lag of any checkpoint while its query runs.",
-    "evidence": "Pack what is known of a stream into one file for a colleague: a page and JSON, no rows, no secrets.",
-    "inspect": "Show what is in a checkpoint, without a JVM and without writing anything.",
-    "plan": "Show what a remedy would do and cost, and write it to a plan file.",
-    "apply": "Apply a plan; refuses if anything changed since it was made.",
-    "undo": "Undo an operation, also a partially applied one.",
-    "prune": "Delete old generations of checkpoints, and the backups of operations that then cannot be undone.",
-    "offsets": "Print where a new query would start reading, as Kafka's startingOffsets.",
-    "ledger": "Show what the ledger records of streams, runs, operations and batches.",
-    "explain": "Explain a code of a finding or an error: what it means, how it is recognised, and what to do.",
-    "sinks": "List the sinks: what each guarantees and why, its output modes, and what a rebuild can do with it.",
-    "audit": "Run crash drills on the sinks of a pipeline file, and show which rows doubled or vanished.",
-    "connectors": "Show and fetch connector jars, from a locked list.",
-    "completion": "Print a script that completes verbs and options in a shell.",
-    "demo": "Kill, upgrade and restart a pipeline over a real year of weather, and compare "
-    "every row. About 3 minutes; 5 with tables.",
+GROUPS: Mapping[str, Mapping[str, str]] = {
+    "run and adopt queries": {
+        "run": "Run the streams of a pipeline file or module.",
+        "check": "Compare changed code with the state that the streams have; nothing is started or written.",
+        "stop": "Let a running stream finish its batch and end.",
+        "adopt": "Record a checkpoint of a program that starts its own queries.",
+        "release": "Forget a stream of a program that starts its own queries.",
+    },
+    "inspect and diagnose": {
+        "status": "Show the state of the streams, who runs them, and the next command.",
+        "doctor": "Diagnose streams and checkpoints: what is wrong, what is at stake, and which remedy is safe.",
+        "watch": "Show the marks and the lag of any checkpoint while its query runs.",
+        "inspect": "Show what is in a checkpoint, without a JVM and without writing anything.",
+        "ledger": "Show what the ledger records of streams, runs, operations and batches.",
+        "evidence": "Pack what is known of a stream into one file for a colleague: "
+        "a page and JSON, no rows, no secrets.",
+        "explain": "Explain a code of a finding or an error: what it means, how it is recognised, and what to do.",
+        "offsets": "Print where a new query would start reading, as Kafka's startingOffsets.",
+    },
+    "plan and apply remedies": {
+        "plan": "Show what a remedy would do and cost, and write it to a plan file.",
+        "apply": "Apply a plan; refuses if anything changed since it was made.",
+        "undo": "Undo an operation, also a partially applied one.",
+        "prune": "Delete old generations of checkpoints, and the backups of operations that then cannot be undone.",
+        "home": "Use a home that was moved or copied.",
+    },
+    "learn and set up": {
+        "init": "Lay out an example project with input data in a new folder.",
+        "demo": "Kill, upgrade and restart a pipeline over a real year of weather, and compare "
+        "every row. About 3 minutes; 5 with tables.",
+        "sinks": "List the sinks: what each guarantees and why, its output modes, and what a rebuild can do with it.",
+        "audit": "Run crash drills on the sinks of a pipeline file, and show which rows doubled or vanished.",
+        "connectors": "Show and fetch connector jars, from a locked list.",
+        "completion": "Print a script that completes verbs and options in a shell.",
+    },
 }
-"""Summaries, in the order of ``--help``."""
+"""Verbs by what they are for, with summaries, in the order of ``--help``."""
+VERBS = {name: summary for verbs in GROUPS.values() for name, summary in verbs.items()}
 READING = frozenset({"status", "doctor", "watch", "evidence", "inspect", "offsets", "ledger", "explain", "sinks"})
 
 

@@ -88,7 +88,6 @@ def check_pipeline(
         recorded = {} if ledger is None else {one.name: settings_of_state(ledger, one.full_name) for one in definitions}
     from slackwater.cli.common.judging import judged_streams  # noqa: PLC0415 - brings Spark
 
-    say("starting Spark")
     if checkpoint is not None:
         location = resolved(checkpoint)
         named = [one for one in definitions if one.checkpoint is not None and resolved(one.checkpoint) == location]

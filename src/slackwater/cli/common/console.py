@@ -133,7 +133,8 @@ def folds(text: str, width: int) -> Iterator[tuple[str, int, int]]:
 
 def _folds(line: str, width: int) -> Iterator[tuple[str, int, int]]:
     label = len(line) - len(_LABEL.sub("", line, count=1))
-    indent = label if label <= width // 3 else min(len(line) - len(line.lstrip()) + 2, width // 3)
+    if label > width // 3:
+        label = min(len(line) - len(line.lstrip()) + 2, width // 3)
     before, start, room = "", 0, width
     while len(line) - start > room:
         typed = _COMMAND.search(line, 0, start + room)
@@ -143,13 +144,13 @@ def _folds(line: str, width: int) -> Iterator[tuple[str, int, int]]:
             space = line.rfind(" ", first, space)
         word_end = line.find(" ", space + 1) if space >= 0 else -1
         end = space
-        if space < 0 or (word_end if word_end >= 0 else len(line)) - space - 1 > width - indent:
+        if space < 0 or (word_end if word_end >= 0 else len(line)) - space - 1 > width - label:
             within = ([one.end() for one in part.finditer(line, max(space + 1, first), limit)] for part in _SEPARATORS)
             end = next((ends[-1] for ends in within if ends), space if space >= 0 else limit)
         yield before, start, end
         is_word_broken = line[end] != " "
         before = ("\\\n" if is_word_broken else " \\\n") if typed else "\n"
-        room = width if typed and is_word_broken else width - indent
+        room = width if typed and is_word_broken else width - label
         before += " " * (width - room)
         start = end if is_word_broken else end + 1
     yield before, start, len(line)
@@ -159,7 +160,8 @@ def folded(file: TextIO, text: str) -> str:
     """Text with lines that fit the terminal, if it is one."""
     if not file.isatty():
         return text
-    width = os.get_terminal_size(file.fileno()).columns or 80
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns) if columns.isdecimal() else os.get_terminal_size(file.fileno()).columns or 80
     return "".join(before + text[start:end] for before, start, end in folds(text, width))
 
 

@@ -10,7 +10,6 @@ from enum import StrEnum
 from slackwater.cli.common.arguments import (
     Parser,
     add_checkpoint,
-    add_consent,
     add_debug,
     add_force,
     add_format,
@@ -95,7 +94,6 @@ def run(parser: Parser) -> None:
     )
     add_spark(parser)
     add_home(parser)
-    add_consent(parser)
     add_debug(parser)
     parser.epilog = (
         "Ctrl-C or SIGTERM drains: the running batch is finished and no other is started. A second one stops at once."
@@ -131,7 +129,6 @@ def adopt(parser: Parser) -> None:
     )
     add_spark(parser)
     add_home(parser)
-    add_consent(parser)
     add_format(parser)
     parser.epilog = (
         "Nothing in the checkpoint and in the output is changed, and the query may run meanwhile. Repeated, it takes "
@@ -143,13 +140,29 @@ def release(parser: Parser) -> None:
     add_stream(parser)
     parser.flag("--yes", "do not ask")
     add_home(parser)
-    add_consent(parser)
     add_stopped(parser)
     add_format(parser)
     parser.epilog = (
         "The checkpoint and the rows of the output are not changed: the program continues without Slackwater. Ranges "
         "of batches that the checkpoint no longer has are lost. An interrupted release is finished by the next one."
     )
+
+
+def home(parser: Parser) -> None:
+    accepting = add_verbs(parser)("accept", "Use a home that was moved or copied.")
+    choice = accepting.add_mutually_exclusive_group(required=True)
+    texts = {
+        "moved": "use the moved home: rewrite its recorded paths",
+        "copied": "treat the copied home as independent (new ids)",
+    }
+    for consent, text in texts.items():
+        choice.add_argument(f"--{consent}", dest="consent", action="store_const", const=consent, help=text)
+    add_home(accepting)
+    add_format(accepting)
+    accepting.epilog = (
+        "The streams of a copied home need outputs of their own. Exit code 5: it was not moved or copied so."
+    )
+    accepting.set_defaults(verb="slackwater.cli.verbs.release:accept")
 
 
 def stop(parser: Parser) -> None:
@@ -189,7 +202,6 @@ def plan(parser: Parser) -> None:
         )
         of_goal.flag("--downstream", "also replay later stages that have read rows to be removed; one apply, one undo")
         add_home(of_goal)
-        add_consent(of_goal)
         add_debug(of_goal)
         add_format(of_goal)
         of_goal.epilog = f"Nothing is changed. The plan is for {mention('apply')}."
@@ -209,7 +221,6 @@ def apply(parser: Parser) -> None:
     add_stopped(parser)
     add_spark(parser)
     add_home(parser)
-    add_consent(parser)
     add_debug(parser)
     add_format(parser)
     parser.epilog = "Each step is journaled: an interrupted apply is continued by running it again."
@@ -220,7 +231,6 @@ def undo(parser: Parser) -> None:
     parser.flag("--yes", "do not ask for the stream's name")
     add_stopped(parser)
     add_home(parser)
-    add_consent(parser)
     add_format(parser)
     parser.epilog = "Each step is journaled: an interrupted undo is continued by running it again."
     parser.set_defaults(verb="slackwater.cli.verbs.apply:undo")
@@ -231,7 +241,6 @@ def prune(parser: Parser) -> None:
     parser.takes("--keep", "N", "how many generations to keep in addition to the one in use", natural, required=True)
     parser.flag("--yes", "do not ask")
     add_home(parser)
-    add_consent(parser)
     add_format(parser)
     parser.epilog = (
         "What was deleted cannot be restored, and an operation whose old generation was deleted cannot be undone. "

@@ -85,7 +85,7 @@ def every_source_counts(batch: BatchRecord) -> bool:
 def stream_lag(ledger: Ledger, batch: BatchRecord | None) -> Lag:
     """The lag after a batch; nothing with more than ``FILES_MAX`` files is listed."""
     if batch is None:
-        return Lag()
+        return Lag(unknown="no batch has reported its progress yet")
     read: dict[int, Mapping[int, str]] = {}
     for index in _file_sources(batch):
         log = f"sources/{index}"

@@ -34,7 +34,7 @@ from slackwater.ledger.recording.stream_files import forget, write_stream_file_o
 from slackwater.ledger.streams import OPERATORS, STATE_STORES
 from slackwater.ledger.workspace import Workspace, open_workspace, record_move, stream_at, stream_moved_to
 from slackwater.operations.apply.operation import QueryRuntime
-from slackwater.operations.check_home import Consent, check_home
+from slackwater.operations.check_home import check_home
 from slackwater.runtime.loader import full_reference, is_application
 from slackwater.runtime.replay import SparkRuntime
 from slackwater.sinks.common.registry import UNKNOWN, Identity, is_same_sink, open_output, recognised
@@ -51,7 +51,6 @@ def adopt_checkpoint(
     sink: str | None = None,
     name: str | None = None,
     program: _ReadProgram | None = None,
-    consent: Consent = None,
 ) -> dict[str, Any]:
     """Record the checkpoint, or its new entries. ``program`` reads the program that starts the query.
 
@@ -81,7 +80,7 @@ def adopt_checkpoint(
             raise unreachable("The output", error, sink) from error
         # As an application's own writer names it: Spark writes tables in another way than Slackwater's own sinks.
         identity = recognised(WriterCalls(found["kind"], {"path": found["path"]}))
-    check_home(workspace, consent, workspace.say)
+    check_home(workspace, workspace.say)
     stream, known = _stream(workspace, location, identity, sink, name)
     with LeaseKeeper([stream.full_name], workspace.home, workspace.ledger, "adopt", workspace.say), ExitStack() as undo:
         # Again: until the lease was taken, another process may have recorded it.
@@ -264,7 +263,6 @@ def adopt(
     master: str | None,
     conf: list[str] | None,
     home: str | None,
-    consent: Consent,
     shown_as: Format,
 ) -> int:
     settings = prepare(home, shown_as)
@@ -272,7 +270,7 @@ def adopt(
     runtime, session = SparkRuntime(say, spark, master), session_words(master, spark)
     program = None if pipeline is None else _reader_of(pipeline, runtime, session)
     with open_workspace(settings, create=True, say=say) as workspace:
-        document = adopt_checkpoint(workspace, location, sink=sink, name=name, program=program, consent=consent)
+        document = adopt_checkpoint(workspace, location, sink=sink, name=name, program=program)
     show(shown_as, document, lambda: adopt_page(document))
     return 0
 

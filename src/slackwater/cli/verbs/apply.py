@@ -18,7 +18,6 @@ from slackwater.ledger.workspace import open_workspace
 from slackwater.operations.action import Action, Display, Inverse
 from slackwater.operations.apply.apply_plan import apply_plan, is_started
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, recorded_plan, undo_operation
-from slackwater.operations.check_home import Consent
 from slackwater.operations.plan.document import parse, start_command
 from slackwater.runtime.replay import SparkRuntime
 from slackwater.storage.open import Location
@@ -44,7 +43,6 @@ def apply(
     master: str | None,
     conf: list[str] | None,
     home: str | None,
-    consent: Consent,
     debug: bool,
     shown_as: Format,
 ) -> int:
@@ -70,7 +68,6 @@ def apply(
                 runtime,
                 display,
                 file=plan_file,
-                consent=consent,
                 stopped=stopped,
                 discard_others=discard_others is not None,
                 session=session,
@@ -124,7 +121,7 @@ def _read(settings: Settings, file: Path | str) -> Plan:
         ) from error
 
 
-def undo(*, operation: str, yes: bool, stopped: bool, home: str | None, consent: Consent, shown_as: Format) -> int:
+def undo(*, operation: str, yes: bool, stopped: bool, home: str | None, shown_as: Format) -> int:
     settings = prepare(home, shown_as, logging=True)
     with open_workspace(settings, restore=True) as workspace:
         record = find_operation(workspace, operation)
@@ -134,7 +131,7 @@ def undo(*, operation: str, yes: bool, stopped: bool, home: str | None, consent:
                 err().print(f"- {text}")
             confirm(plan.stream, "take the operation back")
         with ApplyDisplay(plan) as display:
-            undone = undo_operation(workspace, record, plan, display, consent, stopped=stopped)
+            undone = undo_operation(workspace, record, plan, display, stopped=stopped)
     if shown_as is Format.JSON:
         print_json(outcome_document(plan, UNDO_SCHEMA, "operation", "undone", repeated=not undone))
     elif not undone:
@@ -169,7 +166,9 @@ class ApplyDisplay(Display):
             console=self._console,
             disable=not sys.stderr.isatty(),
         )
-        self._task = self._progress.add_task("replay", total=sum(one.cost.batches_replayed for one in plan.members))
+        self._task = self._progress.add_task(
+            "replay", total=sum(one.cost.batches_replayed for one in plan.members), visible=False
+        )
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -187,4 +186,4 @@ class ApplyDisplay(Display):
         self._console.print(f"- {action.text()}")
 
     def batch(self, batch: int) -> None:
-        self._progress.update(self._task, advance=1, description=f"replayed batch {batch}")
+        self._progress.update(self._task, advance=1, visible=True, description=f"replayed batch {batch}")

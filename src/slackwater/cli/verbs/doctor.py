@@ -25,7 +25,7 @@ from slackwater.diagnose.doctor import Diagnosis
 from slackwater.diagnose.error_texts import signs_of
 
 SCHEMA = "slackwater.doctor/1"
-_line = partial(labelled, width=12)
+_line = partial(labelled, width=13)
 _STYLES = {Severity.INFO: "green", Severity.WARNING: "yellow", Severity.STOP: "red"}
 _WORDS = {Severity.INFO: "note", Severity.WARNING: "warn", Severity.STOP: "stop"}
 _PATH = r"""[^\s,;'"()\[\]=<>]"""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slackwater.cli.common.arguments import Format, natural_or_none, shortened
-from slackwater.cli.common.console import copied, err, offset_value, prepare, print_json, say, write
+from slackwater.cli.common.console import copied, offset_value, prepare, print_json, say, write
 from slackwater.cli.common.stream_status import next_watermark_ms
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused, UsageError
@@ -27,6 +27,7 @@ from slackwater.sources import kind_named
 SCHEMA = "slackwater.offsets/1"
 CONTRIBUTING = "contributing"
 MANUAL_RESTART = "a new checkpoint, and a query that starts to read at this position"
+RISK_WIDTH = 11
 OUTPUTS = {"same": "with the same output", "new": "with a new output", "any": "with either"}
 
 
@@ -150,7 +151,7 @@ def messages(position: PositionFound) -> list[str]:
         if source.files_to_come:
             lines.append(f"the first one after it is {source.files_to_come[0].path}")
     lines.append(f"a manual restart ({MANUAL_RESTART}) would do this:")
-    lines += [f"  {OUTPUTS[effect.output]}, {effect.risk}: {effect.text}" for effect in position.effects]
+    lines += [f"  {effect.risk:<{RISK_WIDTH}}{OUTPUTS[effect.output]}: {effect.text}" for effect in position.effects]
     lines.append(f"instead, without loss: {instead_of(position)}")
     return lines
 
@@ -164,7 +165,7 @@ def offsets(*, stream: str, at: str, home: str | None, shown_as: Format) -> int:
         print_json(offsets_document(position))
         return 0
     for line in messages(position):
-        err().print(line, soft_wrap=True)
+        say(line)
     # Kafka's ``startingOffsets``, else Spark's string.
     write("".join(f"{json.dumps(offset_value(source.offset))}\n" for source in position.sources))
     return 0

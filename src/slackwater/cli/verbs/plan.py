@@ -17,7 +17,6 @@ from slackwater.cli.common.pages import table_of
 from slackwater.core.commands import command, session_words
 from slackwater.core.units import utc_text
 from slackwater.ledger.workspace import open_workspace
-from slackwater.operations.check_home import Consent
 from slackwater.operations.goals.goal import Flag, Value, goal_named
 from slackwater.operations.make_plan import make_plan
 from slackwater.operations.plan.cost import cost_lines, total_lines
@@ -37,7 +36,6 @@ def plan(
     pipeline: str | None,
     downstream: bool,
     home: str | None,
-    consent: Consent,
     debug: bool,
     shown_as: Format,
     master: str | None = None,
@@ -57,7 +55,7 @@ def plan(
     if new is not None:
         new.check()
     with open_workspace(settings, restore=True) as workspace:
-        made = make_plan(workspace, stream, request, runtime, say, consent=consent)
+        made = make_plan(workspace, stream, request, runtime, say)
         following = start_command(made, workspace.ledger.stream(made.stream), made.request.session)
     if new is not None:
         with new.open() as written:

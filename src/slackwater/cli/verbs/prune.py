@@ -22,7 +22,7 @@ from slackwater.operations.actions.batches import OneBatch
 from slackwater.operations.apply.journal import PRUNED, Journal
 from slackwater.operations.apply.operation import BACKUP
 from slackwater.operations.apply.undo_operation import ENDED_WITHOUT_EFFECT, plan_of_operation
-from slackwater.operations.check_home import Consent, check_home, is_own
+from slackwater.operations.check_home import check_home, is_own
 from slackwater.operations.checkpoint_path import kept_places
 from slackwater.operations.plan.plan import Plan
 from slackwater.sinks.common.contract import of_any_query
@@ -69,13 +69,13 @@ def prunable(workspace: Workspace, name: str | None, keep: int) -> tuple[Prunabl
 
 
 def delete_prunable(
-    workspace: Workspace, name: str | None, keep: int, say: Callable[[str], None], consent: Consent = None
+    workspace: Workspace, name: str | None, keep: int, say: Callable[[str], None]
 ) -> tuple[Prunable, ...]:
     """Remove the folders of ``prunable``, and return its result. A running stream is not interrupted.
 
     Raises LeaseHeld if another command works on a stream, and as ``prunable``; nothing is changed then.
     """
-    check_home(workspace, consent, say)
+    check_home(workspace, say)
     removed: list[Prunable] = []
     for one in prunable(workspace, name, keep):
         if not one.has_something:
@@ -195,7 +195,7 @@ def _remove(workspace: Workspace, stream: StreamRecord, what: Prunable, check_le
         store.delete_tree(name)
 
 
-def prune(*, stream: str | None, keep: int, yes: bool, home: str | None, consent: Consent, shown_as: Format) -> int:
+def prune(*, stream: str | None, keep: int, yes: bool, home: str | None, shown_as: Format) -> int:
     settings = prepare(home, shown_as, logging=True)
     with open_workspace(settings, restore=True) as workspace:
         found = prunable(workspace, stream, keep)
@@ -209,7 +209,6 @@ def prune(*, stream: str | None, keep: int, yes: bool, home: str | None, consent
             stream,
             keep,
             say,
-            consent,
         )
     if shown_as is Format.JSON:
         streams = [

@@ -1,6 +1,8 @@
-"""``slackwater release``: forgets a stream of the user's own program; the checkpoint stays."""
+"""``slackwater release`` forgets a stream of the user's own program, ``slackwater home`` accepts a moved home."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import confirm, err, prepare, say
@@ -14,18 +16,19 @@ from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.recording.snapshot import stream_id
 from slackwater.ledger.recording.stream_files import forget
 from slackwater.ledger.workspace import Workspace, find_stream, open_workspace
-from slackwater.operations.check_home import Consent, check_home
+from slackwater.operations.check_home import accept_home, check_home
 from slackwater.operations.stopped import check_stopped
 from slackwater.sinks.common.registry import open_each
 from slackwater.storage.open import open_read_store
 
 SCHEMA = "slackwater.release/1"
+HOME_SCHEMA = "slackwater.home/1"
 _KEEPS_GENERATION = "applied"
 
 
-def released(workspace: Workspace, name: str, consent: Consent = None) -> StreamRecord:
+def released(workspace: Workspace, name: str) -> StreamRecord:
     """Raises NotFound or Refused."""
-    check_home(workspace, consent, workspace.say)
+    check_home(workspace, workspace.say)
     stream = find_stream(workspace.ledger, name)
     if not stream.is_watched:
         raise Refused(
@@ -49,9 +52,9 @@ def released(workspace: Workspace, name: str, consent: Consent = None) -> Stream
     return stream
 
 
-def release_stream(workspace: Workspace, name: str, *, stopped: bool, consent: Consent = None) -> StreamRecord:
+def release_stream(workspace: Workspace, name: str, *, stopped: bool) -> StreamRecord:
     """Raises as ``released``, LeaseHeld and Refused (``checkpoint-in-use``)."""
-    stream = released(workspace, name, consent)
+    stream = released(workspace, name)
     check_stopped(workspace, stream, since_ms=0, stopped=stopped)
     if "/" in stream.name or stream.name in {".", ".."}:
         # No run records such a name; a ledger that was edited can have one, and its folder would be of other streams.
@@ -60,7 +63,7 @@ def release_stream(workspace: Workspace, name: str, *, stopped: bool, consent: C
     identifier = stream_id(workspace.home, stream)
     with LeaseKeeper([stream.full_name], workspace.home, workspace.ledger, "release", workspace.say):
         # What may have happened until the lease was taken.
-        released(workspace, stream.full_name, consent)
+        released(workspace, stream.full_name)
         if identifier is not None:
             for output in open_each(stream.sink):
                 output.release(identifier)
@@ -68,18 +71,31 @@ def release_stream(workspace: Workspace, name: str, *, stopped: bool, consent: C
     return stream
 
 
-def release(*, stream: str, yes: bool, home: str | None, consent: Consent, stopped: bool, shown_as: Format) -> int:
+def release(*, stream: str, yes: bool, home: str | None, stopped: bool, shown_as: Format) -> int:
     settings = prepare(home, shown_as)
     with open_workspace(settings, restore=True, say=say) as workspace:
-        found = released(workspace, stream, consent)
+        found = released(workspace, stream)
         location = workspace.ledger.generation(found.full_name, found.current_generation).location
         is_there = open_read_store(location).exists("")
         if not yes:
             then = "stays as it is" if is_there else "does not exist any more"
             err().print(f"{found.full_name}: the record of its batches will be deleted; {location} {then}")
             confirm(found.full_name, "forget it")
-        release_stream(workspace, found.full_name, stopped=stopped, consent=consent)
+        release_stream(workspace, found.full_name, stopped=stopped)
     then = "was not changed" if is_there else "did not exist any more"
     document = {"schema": SCHEMA, "stream": found.full_name, "checkpoint": location}
     show(shown_as, document, lambda: f"{found.full_name}: forgotten; {location} {then}")
+    return 0
+
+
+def accept(*, consent: Literal["moved", "copied"], home: str | None, shown_as: Format) -> int:
+    settings = prepare(home, shown_as)
+    with open_workspace(settings, restore=True, say=say) as workspace:
+        accepted = accept_home(workspace, consent, workspace.say)
+        location = str(workspace.home.location)
+    document = {"schema": HOME_SCHEMA, "home": location, "accepted": consent if accepted else None}
+    own = ", with ids of its own" if consent == "copied" else ""
+    text = f"the home is now at {location}{own}" if accepted else f"nothing to accept: {location} is in its place"
+    show(shown_as, document, lambda: text)
+    say(f"next: {command('status')}")
     return 0

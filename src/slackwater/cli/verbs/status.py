@@ -230,7 +230,7 @@ def lag_text(lag: Lag) -> str:
     if lag.files is not None and lag.bytes is not None:
         parts.append(f"{counted(lag.files, 'unread file')}" + (f", {size_text(lag.bytes)}" if lag.files else ""))
     if lag.unknown is not None:
-        parts.append(f"files unknown: {lag.unknown}")
+        parts.append(f"{'files ' if parts else ''}unknown: {lag.unknown}")
     return "; ".join(parts) or "-"
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from slackwater.checkpoint.opened import open_checkpoint
 from slackwater.checkpoint.reader import collector_off, read_checkpoint
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import iso, marks_document, number, parse_interval, prepare
+from slackwater.cli.common.console import iso, marks_document, number, parse_interval, prepare, shown_time
 from slackwater.cli.common.examine import named_sink, require_recorded
 from slackwater.cli.common.pages import labelled_rows, marks_text, show, show_each
 from slackwater.cli.common.stream_status import FILES_MAX
@@ -107,7 +107,7 @@ def look_page(found: _Document, age: str) -> Group:
             ("marks", marks + (f" ({sink})" if sink else "")),
             ("batch", f"{found['next_batch']} is next, {planned}" + (f"; {rate:g} a minute" if rate else "")),
             ("written", age),
-            ("watermark", found["watermark"] or "-"),
+            ("watermark", shown_time(found["watermark"])),
             *lags,
             ("damage", counted(found["damage"], "damaged file") if found["damage"] else None),
         ),

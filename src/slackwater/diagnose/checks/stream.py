@@ -72,17 +72,18 @@ def operation_unfinished(snapshot: Snapshot) -> Iterator[Found]:
 
 
 def misplaced(place: Literal["moved", "copied"], was: str | None) -> Finding:
-    """A home recorded at ``was``, for a command that is repeated with the option."""
+    """A home recorded at ``was``."""
     check = home_moved if place == "moved" else home_copied
-    return check.finding(_misplaced(place, was, f"repeat the command with --{place}, if that is so"))
+    return check.finding(_misplaced(place, was))
 
 
-def _misplaced(place: Literal["moved", "copied"], was: str | None, advice: str) -> Found:
+def _misplaced(place: Literal["moved", "copied"], was: str | None) -> Found:
     was = was or "another place"
-    text = f"the home was moved here from {was}"
+    text, accept = f"the home was moved here from {was}", command("home", "accept", "--moved")
     if place == "copied":
+        accept = command("home", "accept", "--copied")
         text = f"the home is a copy of {was}; what it does would change the original's outputs"
-    return Found(text, advice=advice, expected=f"a home at {was}")
+    return Found(text, advice=f"if that is so: {accept}", expected=f"a home at {was}")
 
 
 @Check[Snapshot](
@@ -100,14 +101,12 @@ def home_moved(snapshot: Snapshot) -> Iterator[Found]:
     Condition: the home is not in its recorded folder, and that folder no longer has it.
     Effect: checkpoint locations in the ledger are below the old folder; a start could not find them.
     How to confirm: compare `--home` with the folder that the finding names.
-    Remedy: if the move was intended, confirm it with `slackwater plan resume STREAM --moved` or `slackwater run
-    FILE --moved`.
+    Remedy: if the move was intended, confirm it with `slackwater home accept --moved`.
     Safety: yes; recorded locations below the old folder are replaced by locations below the new folder.
     References: docs/decisions/0054-homes-and-outputs-know-whose-they-are.md
     """
     if snapshot.home == "moved":
-        planned = command("plan", "resume", snapshot.stream.full_name, "--moved")
-        yield _misplaced("moved", snapshot.home_was, f"if that is so: {planned}")
+        yield _misplaced("moved", snapshot.home_was)
 
 
 @Check[Snapshot](
@@ -125,15 +124,14 @@ def home_copied(snapshot: Snapshot) -> Iterator[Found]:
     Condition: the home is not in its recorded folder, which still has the original.
     Effect: both would write to the same outputs, and each would skip or double the other's batches.
     How to confirm: look for a home in the folder that the finding names.
-    Remedy: to use the copy, confirm it with `slackwater plan resume STREAM --copied` or `slackwater run FILE
-    --copied`. The copy gets new ids, and its streams need their own outputs.
+    Remedy: to use the copy, confirm it with `slackwater home accept --copied`. The copy gets new ids, and its
+    streams need their own outputs.
     Safety: yes; the original keeps its outputs, and its operations cannot be undone in the copy.
     References: docs/decisions/0054-homes-and-outputs-know-whose-they-are.md,
     docs/decisions/0261-operations-of-a-copied-home.md
     """
     if snapshot.home == "copied":
-        planned = command("plan", "resume", snapshot.stream.full_name, "--copied")
-        yield _misplaced("copied", snapshot.home_was, f"if that is so: {planned}")
+        yield _misplaced("copied", snapshot.home_was)
 
 
 @Check[Snapshot]("running", Severity.INFO, order=130, when=When.ALWAYS)

@@ -36,7 +36,7 @@ from slackwater.operations.apply.executor import (
 )
 from slackwater.operations.apply.journal import PRUNED, Journal
 from slackwater.operations.apply.operation import PLAN_FILE, Operation, QueryRuntime, Replayer
-from slackwater.operations.check_home import Consent, check_home, check_own
+from slackwater.operations.check_home import check_home, check_own
 from slackwater.operations.gather import readers_now, reconcile
 from slackwater.operations.make_plan import derive_all
 from slackwater.operations.plan.assembly import listed
@@ -171,7 +171,6 @@ def apply_plan(
     display: Display,
     *,
     file: Path | str = "PLAN",
-    consent: Consent = None,
     stopped: bool = False,
     discard_others: bool = False,
     session: tuple[str, ...] = (),
@@ -185,7 +184,7 @@ def apply_plan(
     if not discard_others and not is_started(workspace, plan):
         given = ("--confirm", plan.stream.rpartition("/")[2]) if plan.needs_name else ("--yes",)
         check_consent(plan, command("apply", str(file), *given, *session))
-    check_home(workspace, consent, display.say)
+    check_home(workspace, display.say)
     ledger = workspace.ledger
     _check_whole(workspace, plan)
     if all(_status(workspace, one) in {"applied", PRUNED} for one in plan.members):

@@ -17,7 +17,7 @@ from slackwater.operations.apply.apply_plan import operations_of
 from slackwater.operations.apply.executor import check_undo, plan_changed, undo
 from slackwater.operations.apply.journal import JOURNAL, PRUNED
 from slackwater.operations.apply.operation import PLAN_FILE, Operation
-from slackwater.operations.check_home import Consent, check_home, check_own
+from slackwater.operations.check_home import check_home, check_own
 from slackwater.operations.gather import reconcile
 from slackwater.operations.plan.document import IDENTIFIER, at_batch, parse
 from slackwater.operations.plan.plan import Plan
@@ -105,12 +105,11 @@ def undo_operation(
     operation: OperationRecord,
     plan: Plan,
     display: Display,
-    consent: Consent = None,
     *,
     stopped: bool = False,
 ) -> bool:
     """``False`` if it has no effect left. Raises Refused if a stream has run since, or the backup was pruned."""
-    check_home(workspace, consent, display.say)
+    check_home(workspace, display.say)
     check_own(workspace, operation.id)
     records = _records(workspace, operation, plan)
     if all(one.status in ENDED_WITHOUT_EFFECT for one in records):

@@ -293,7 +293,7 @@ def _files(work: Work) -> str:
 def _time(work: Work) -> str:
     if work.duration_ms is not None:
         timed = _count(work.batches_timed, "recorded batch")
-        return f"about {duration_text(work.duration_ms)} for it once Spark has started, estimated from {timed}"
+        return f"about {duration_text(work.duration_ms)}, estimated from {timed}, and 5 to 30 s to start Spark"
     return "an unknown time" if work.batches_timed else "an unknown time: no recorded batch has a duration"
 
 

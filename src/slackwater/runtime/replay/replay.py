@@ -308,7 +308,6 @@ class SparkReplayer:
 
     def _open(self) -> SparkSession:
         if self._spark is None:
-            self._say("starting Spark")
             spark = start_session(self._session, self._say)
             # First of all: after a kill nothing but the lease shows which JVM may still write.
             self._on_jvm(driver_jvm_pid(spark))

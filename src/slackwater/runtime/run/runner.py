@@ -87,7 +87,6 @@ def run(request: RunRequest, home: Home, ledger: Ledger, display: RunDisplay) ->
     with LeaseKeeper(names, home, ledger, "run", display.say, refuse=not_started.refuse) as leases:
         not_started.leases = leases
         records = _registered(request, definitions, home, ledger, not_started)
-        display.say("starting Spark")
         spark = start_session(request.session, display.say)
         try:
             # After a ``kill -9`` of this process its JVM may still write: the next holder waits for the end of both.

@@ -17,6 +17,7 @@ import atexit
 import os
 import re
 import shlex
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -241,6 +242,10 @@ def whole_lines(output: bytes) -> tuple[bytes, bytes]:
 
 def _write(target: int, output: bytes) -> None:
     masked = mask(output.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+    if hasattr(sys.stderr, "rich_proxied_file"):
+        # A table that is updated in place: the lines are printed above it.
+        sys.stderr.write(printable_bytes(masked).decode("utf-8", "replace"))
+        return
     data = printable_bytes(masked)
     with suppress(OSError):
         while data:

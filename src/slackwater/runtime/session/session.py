@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,10 @@ def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkS
     jars = jars_with(settings, options.connectors, say)
     if jars is not None:
         settings[JARS] = jars
+    say("starting Spark")
+    started = time.monotonic()
     spark = _build(options.application, master, settings)
+    say(f"Spark started ({time.monotonic() - started:.1f} s)")
     if not master.startswith("local") and options.file is not None:
         send_modules(spark, imported_files(options.file))
     return spark

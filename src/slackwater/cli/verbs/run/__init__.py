@@ -15,17 +15,16 @@ from typing import TYPE_CHECKING, Self
 from rich.live import Live
 from rich.table import Table
 
-from slackwater.cli.common.console import err, parse_conf, parse_seconds, prepare, say, user_traceback
+from slackwater.cli.common.console import err, parse_conf, parse_seconds, prepare, say, timestamp, user_traceback
 from slackwater.cli.verbs.run.supervision import Supervised, is_repeated
 from slackwater.core.errors import EnvironmentMissing, SlackwaterError, UsageError
 from slackwater.core.escaping import one_line
 from slackwater.core.masking import mask
 from slackwater.core.records import BatchRecord
 from slackwater.core.settings import Settings
-from slackwater.core.units import iso_text
 from slackwater.diagnose.checks.common.check import lag_of
 from slackwater.ledger.workspace import open_workspace
-from slackwater.operations.check_home import Consent, check_home
+from slackwater.operations.check_home import check_home
 from slackwater.runtime.loader import is_application, load, locate, refuse_other_program
 from slackwater.runtime.session import given_to, require_spark, session_options
 
@@ -49,7 +48,6 @@ def _ended(
     seconds: float | None,
     master: str | None,
     spark: Mapping[str, str],
-    consent: Consent,
     accepted: frozenset[str],
 ) -> tuple[tuple[StreamOutcome, ...], int | None]:
     """Runs to the end, or for ``seconds``. Returns the outcomes and an application's exit code. Raises as
@@ -65,7 +63,7 @@ def _ended(
             loaded, session, tuple(streams), until_caught_up, seconds, settings.restarts, accepted
         )
         with open_workspace(settings, create=True) as workspace:
-            check_home(workspace, consent, display.say)
+            check_home(workspace, display.say)
             return runner.run(request, workspace.home, workspace.ledger, display), None
     if streams or until_caught_up:
         raise UsageError(
@@ -79,7 +77,7 @@ def _ended(
     refuse_other_program(locate(reference)[0])
     given = given_to(settings, master, spark)
     with open_workspace(settings, create=True) as workspace:
-        check_home(workspace, consent, display.say)
+        check_home(workspace, display.say)
         home, ledger = workspace.home, workspace.ledger
         ended: tuple[tuple[StreamOutcome, ...], int] = running.run_application(
             reference, home, ledger, display, given, seconds=seconds, accepted=accepted
@@ -106,7 +104,7 @@ class PlainDisplay:
         cells = _cells(batch)
         self.say(
             f"{batch.stream} batch={cells['batch']} rows={batch.input_rows} rows/s={cells['rows/s']} "
-            f"lag={cells['lag']} watermark={cells['watermark']} state={cells['state rows']}"
+            f"lag={cells['lag']} state={cells['state rows']} watermark={cells['watermark']}"
         )
 
     def idle(self, stream: str) -> None:
@@ -174,8 +172,8 @@ def _cells(batch: BatchRecord) -> dict[str, str]:
     return {
         "batch": str(batch.batch_id),
         "rows/s": f"{batch.input_rows / seconds:,.0f}" if seconds else "-",
-        "lag": "-" if lag is None else f"{lag:,}",
-        "watermark": iso_text(batch.watermark_ms, "seconds") if batch.watermark_ms else "-",
+        "lag": "unknown" if lag is None else f"{lag:,}",
+        "watermark": timestamp(batch.watermark_ms),
         "state rows": f"{batch.state_rows:,}",
     }
 
@@ -193,7 +191,6 @@ def run(
     metrics_host: str,
     hold: str | None,
     home: str | None,
-    consent: Consent,
     debug: bool,
 ) -> int:
     settings = prepare(home, logging=True, debug=debug)
@@ -216,7 +213,6 @@ def run(
                     seconds=seconds,
                     master=master,
                     spark=spark,
-                    consent=consent,
                     accepted=frozenset(accepted or ()),
                 )
             except SlackwaterError as error:
