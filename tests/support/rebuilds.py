@@ -357,7 +357,7 @@ class Project:
     def files_read(self) -> list[str]:
         """The names of the files that batches have read, as the ledger has them."""
         with self.open() as workspace:
-            spans = executed(workspace.ledger, workspace.ledger.find_stream(STREAM))
+            spans = tuple(executed(workspace.ledger, workspace.ledger.find_stream(STREAM)))
         return sorted(Path(file.path).name for span in spans for file in Files().files(span))
 
     def checkpoint(self, number: int) -> Path:

@@ -28,11 +28,11 @@ _BIDIRECTIONAL = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066,
 _OF_LINES = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
-def _escape(code: int) -> str:
-    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}"  # noqa: PLR2004
-
-
-_CONTROLS = {code: _escape(code) for code in (*range(0x20), *_C1, *_BIDIRECTIONAL) if chr(code) not in "\n\t"}
+_CONTROLS = {
+    code: f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}"  # noqa: PLR2004
+    for code in (*range(0x20), *_C1, *_BIDIRECTIONAL)
+    if chr(code) not in "\n\t"
+}
 _IN_LINES = _CONTROLS | {ord(character): escape for character, escape in _OF_LINES.items()}
 _OF_OTHERS = {code: escape for code, escape in _CONTROLS.items() if chr(code) != "\r"}
 

@@ -65,9 +65,14 @@ class KnownSecrets:
         self._search: AhoCorasick | None = None
 
     def remember(self, name: str, value: object) -> None:
-        if isinstance(value, str) and len(value) <= _LONGEST:
-            for secret, login in _secrets_in(name, value):
-                self._add(secret, login)
+        for given, login in _secrets_in(name, value) if isinstance(value, str) and len(value) <= _LONGEST else ():
+            secret = _without_surrogates(given)
+            if secret in self._values or len(secret) < _SHORTEST or _PLAIN.fullmatch(secret):
+                continue
+            self._values.add(secret)
+            in_ascii = ascii(given)[1:-1]
+            self._forms = sorted({*self._forms, in_ascii, *_forms(secret, _without_surrogates(login))})
+            self._search = None
 
     def remember_all(self, settings: Mapping[str, object]) -> None:
         for name, value in settings.items():
@@ -77,28 +82,17 @@ class KnownSecrets:
         """The text without remembered secrets, in time that grows with the text only."""
         if not self._values:
             return text
+        if self._search is None:
+            self._search = AhoCorasick(self._forms, matchkind=MatchKind.LeftmostLongest)
         searched = _without_surrogates(text)
         parts, end = [], 0
-        for start, stop in self._found(searched):
+        for index, start, stop in self._search.find_matches_as_indexes(searched):
+            around = searched[max(0, start - 1) : start] + searched[stop : stop + 1]
+            if len(self._forms[index]) < _SHORT and any(one.isalnum() or one == "_" for one in around):
+                continue
             parts += [text[end:start], by]
             end = stop
         return "".join((*parts, text[end:])) if parts else text
-
-    def _add(self, secret: str, login: str) -> None:
-        in_ascii = ascii(secret)[1:-1]
-        secret = _without_surrogates(secret)
-        if secret in self._values or len(secret) < _SHORTEST or _PLAIN.fullmatch(secret):
-            return
-        self._values.add(secret)
-        self._forms = sorted({*self._forms, in_ascii, *_forms(secret, _without_surrogates(login))})
-        self._search = None
-
-    def _found(self, text: str) -> Iterator[tuple[int, int]]:
-        if self._search is None:
-            self._search = AhoCorasick(self._forms, matchkind=MatchKind.LeftmostLongest)
-        for index, start, stop in self._search.find_matches_as_indexes(text):
-            if len(self._forms[index]) >= _SHORT or _is_word(text, start, stop):
-                yield start, stop
 
 
 def _without_surrogates(text: str) -> str:
@@ -106,13 +100,12 @@ def _without_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _is_word(text: str, start: int, stop: int) -> bool:
-    around = text[max(0, start - 1) : start] + text[stop : stop + 1]
-    return not any(character.isalnum() or character == "_" for character in around)
+def is_secret_name(name: str) -> bool:
+    return re.fullmatch(SENSITIVE_NAME, name, re.IGNORECASE) is not None
 
 
 def _secrets_in(name: str, value: str) -> Iterator[tuple[str, str]]:
-    if re.fullmatch(SENSITIVE_NAME, name, re.IGNORECASE) and not _is_path(value):
+    if is_secret_name(name) and not _is_path(value):
         yield value.strip(), ""
     for part in _PART.finditer(value):
         double, single, bare = part.groups()
@@ -244,10 +237,6 @@ def brief(text: str, most: int = 80) -> str:
     """The beginning of a text for a message, masked first: the cut part may mark a secret."""
     masked = mask(text[: most + _LONGEST_SECRET])
     return masked if len(masked) <= most else f"{masked[:most]}..."
-
-
-def is_secret_name(name: str) -> bool:
-    return re.fullmatch(SENSITIVE_NAME, name, re.IGNORECASE) is not None
 
 
 def mask_setting(name: str, value: str) -> str:

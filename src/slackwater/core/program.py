@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, Field, asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -157,20 +157,21 @@ class Program:
 
 def _decoded(kind: type[_Shape], value: Mapping[str, Any]) -> _Shape:
     """Absent fields, and null, are the default."""
-    return kind(**{one.name: _field(one, value[one.name]) for one in fields(kind) if value.get(one.name) is not None})
-
-
-def _field(field: Field[Any], value: Any) -> Any:
-    default = field.default if field.default_factory is MISSING else field.default_factory()
-    part = _PARTS.get(field.name, str)
-    match default:
-        case tuple():
-            return tuple(part(one) for one in value)
-        case dict():
-            return {name: part(one) for name, one in value.items()}
-        case int() | str():
-            return type(default)(value)
-    return value
+    found: dict[str, Any] = {}
+    for field_ in fields(kind):
+        given = value.get(field_.name)
+        if given is None:
+            continue
+        part = _PARTS.get(field_.name, str)
+        match field_.default if field_.default_factory is MISSING else field_.default_factory():
+            case tuple():
+                given = tuple(map(part, given))
+            case dict():
+                given = {name: part(one) for name, one in given.items()}
+            case int() | str() as default:
+                given = type(default)(given)
+        found[field_.name] = given
+    return kind(**found)
 
 
 def _texts(value: Sequence[Any]) -> tuple[str, ...]:
@@ -220,7 +221,8 @@ def parsed_program(entries: Sequence[Entry] | None, batch: int) -> Program | Non
 
 
 def entries_until(entries: Sequence[Entry] | None, batch: int) -> list[Entry]:
-    return [entry for entry in entries or () if _after(entry) < batch]
+    numbered = [(entry.get(AFTER), entry) for entry in entries or ()]
+    return [entry for after, entry in numbered if (after if isinstance(after, int) else -1) < batch]
 
 
 def with_started(entries: Sequence[Entry] | None, program: Mapping[str, object] | None, committed: int) -> list[Entry]:
@@ -235,11 +237,6 @@ def with_started(entries: Sequence[Entry] | None, program: Mapping[str, object] 
 def made_by(program: Mapping[str, object] | None) -> list[Entry]:
     """No entries for an unknown program."""
     return [] if program is None else [{AFTER: -1, PROGRAM: program}]
-
-
-def _after(entry: Entry) -> int:
-    after = entry.get(AFTER)
-    return after if isinstance(after, int) else -1
 
 
 RowOrder = Literal["any"]

@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from slackwater.core.errors import EnvironmentMissing, SettingsError, SlackwaterError
+from slackwater.core.errors import EnvironmentMissing, SettingsError
 from slackwater.core.escaping import is_unicode, quoted
 from slackwater.core.masking import KNOWN_SECRETS, brief
 
@@ -57,25 +57,37 @@ def load(
         _check_owner(file, environment)
     values = _read(file) if file else {}
     base = file.parent if file else folder
+    connectors = values.get("connectors", [])
+    if not isinstance(connectors, list) or not all(_is_usable(item) for item in connectors):
+        _refuse("connectors", "a list of strings", connectors, file)
+    restarts = values.get("restarts", 5)
+    if not isinstance(restarts, int) or isinstance(restarts, bool) or not 0 <= restarts <= MOST_RESTARTS:
+        _refuse("restarts", f"an integer from 0 to {MOST_RESTARTS}", restarts, file)
+    storage = values.get("storage", {})
+    tables = storage.values() if isinstance(storage, dict) else [storage]
+    if not all(isinstance(table, dict) and all(map(_is_usable, table.values())) for table in tables):
+        # A key may stand where a reference to it belongs.
+        expected = 'tables of strings, such as [storage.s3] with secret_access_key = "env:NAME"'
+        _refuse_as("storage", expected, f"{_KINDS.get(type(storage), 'a value')}, not shown here", file)
     return Settings(
         home=_home(home, environment, values, base, folder),
         ledger=_ledger(environment, values, file),
         master=_string(environment, values, "master", file),
         log_level=_choice(environment, values, "log_level", ("debug", "info", "warning", "error"), file),
         log_format=_choice(environment, values, "log_format", ("console", "json"), file),
-        connectors=_strings(values, "connectors", file),
+        connectors=tuple(connectors),
         spark=_spark(values, file),
-        storage=_storage(values, file),
-        restarts=_count(values, "restarts", 5, file),
+        storage=storage,
+        restarts=restarts,
     )
 
 
-def spark_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+def spark_settings() -> dict[str, str]:
     """``spark`` for the working directory. Raises as ``load``."""
     file = _find_file(_working_directory().absolute())
     if file is None:
         return {}
-    _check_owner(file, environment)
+    _check_owner(file, os.environ)
     return _spark(_read(file), file)
 
 
@@ -178,37 +190,28 @@ def _home(
     place = chosen or _of_file(values, "home", base / FILE_NAME) or ".slackwater"
     if _URI.match(place):
         return place
+    kind = None
     try:
         home = ((folder if chosen else base) / Path(place).expanduser()).absolute()
-        kind = _kind(home)
+        with suppress(FileNotFoundError):
+            kind = home.stat().st_mode
+    except NotADirectoryError as error:
+        raise _home_is_file(place) from error
+    except PermissionError as error:
+        raise _inaccessible_home(error.filename or place) from error
     except (OSError, RuntimeError) as error:  # RuntimeError: ~name of an unknown user
-        raise _unusable_home(place, error) from error
+        raise SettingsError(
+            "home-unusable",
+            "The home is not a usable path",
+            where=brief(place),
+            found=getattr(error, "strerror", None) or str(error),
+            hint=_HOME_HINT,
+        ) from error
     if kind is not None and not stat.S_ISDIR(kind):
         raise _home_is_file(home)
     if kind is not None and not os.access(home, os.R_OK | os.X_OK):
         raise _inaccessible_home(home)
     return home
-
-
-def _kind(path: Path) -> int | None:
-    try:
-        return path.stat().st_mode
-    except FileNotFoundError:
-        return None
-
-
-def _unusable_home(place: str, error: Exception) -> SlackwaterError:
-    if isinstance(error, NotADirectoryError):
-        return _home_is_file(place)
-    if isinstance(error, PermissionError):
-        return _inaccessible_home(error.filename or place)
-    return SettingsError(
-        "home-unusable",
-        "The home is not a usable path",
-        where=brief(place),
-        found=getattr(error, "strerror", None) or str(error),
-        hint=_HOME_HINT,
-    )
 
 
 def _home_is_file(place: object) -> SettingsError:
@@ -299,13 +302,6 @@ def _choice(
     return str(value)
 
 
-def _strings(values: Mapping[str, Any], key: str, file: Path | None) -> tuple[str, ...]:
-    value = values.get(key, [])
-    if not isinstance(value, list) or not all(_is_usable(item) for item in value):
-        _refuse(key, "a list of strings", value, file)
-    return tuple(value)
-
-
 def _spark(values: Mapping[str, Any], file: Path | None) -> dict[str, str]:
     value = values.get("spark", {})
     expected = 'a table of quoted keys, such as "spark.sql.shuffle.partitions" = 4'
@@ -323,23 +319,6 @@ def _spark(values: Mapping[str, Any], file: Path | None) -> dict[str, str]:
             _refuse_as("spark", expected, f"{kind} for the key {brief(ascii(key))}, not shown here", file)
     # As Spark writes it: ``true``, not Python's ``True``.
     return {key: str(item).lower() if isinstance(item, bool) else str(item) for key, item in value.items()}
-
-
-def _storage(values: Mapping[str, Any], file: Path | None) -> dict[str, dict[str, str]]:
-    value = values.get("storage", {})
-    tables = value.values() if isinstance(value, dict) else [value]
-    if not all(isinstance(table, dict) and all(map(_is_usable, table.values())) for table in tables):
-        # A key may stand where a reference to it belongs.
-        expected = 'tables of strings, such as [storage.s3] with secret_access_key = "env:NAME"'
-        _refuse_as("storage", expected, f"{_KINDS.get(type(value), 'a value')}, not shown here", file)
-    return {kind: dict(table) for kind, table in value.items()}
-
-
-def _count(values: Mapping[str, Any], key: str, default: int, file: Path | None) -> int:
-    value = values.get(key, default)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_RESTARTS:
-        _refuse(key, f"an integer from 0 to {MOST_RESTARTS}", value, file)
-    return int(value)
 
 
 def _refuse(key: str, expected: str, found: object, file: Path | None) -> NoReturn:
@@ -378,7 +357,10 @@ def other_owner(path: Path, environment: Mapping[str, str] = os.environ) -> int 
         safe = [one for one in environment.get(SAFE_DIRECTORY, "").split(os.pathsep) if one]
         for status, place in ((path.lstat, _place(path)), (path.stat, path.resolve())):
             owner = status().st_uid
-            if _is_below(place, safe):
+            if any(
+                one == "*" or place.is_relative_to(Path(one).resolve()) or place.is_relative_to(_place(Path(one)))
+                for one in safe
+            ):
                 return None
             if owner not in trusted:
                 return owner
@@ -411,10 +393,3 @@ def safe_with(folder: Path, environment: Mapping[str, str] = os.environ) -> str:
 
 def _place(path: Path) -> Path:
     return path.parent.resolve() / path.name
-
-
-def _is_below(place: Path, folders: Iterable[str]) -> bool:
-    return any(
-        one == "*" or place.is_relative_to(Path(one).resolve()) or place.is_relative_to(_place(Path(one)))
-        for one in folders
-    )

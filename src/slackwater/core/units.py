@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import datetime as dt
 import os
 import zoneinfo
-from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from itertools import product
 from pathlib import Path
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -83,8 +83,8 @@ LOCAL_TIME = Path("/etc/localtime")
 _FOLDER = "/zoneinfo/"
 _UTC = "UTC"
 _NOT_A_ZONE = (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError)
-_FIRST_YEAR, _LAST_ZONE_YEAR = 1970, 2037
-_HOURS_APART = 24 * 30
+_LAST_ZONE_YEAR = 2037
+_DAYS_APART = 30
 
 
 def process_zone(value: str | None, local_time: Path = LOCAL_TIME) -> str:
@@ -103,7 +103,11 @@ def is_same_zone(one: str, other: str) -> bool:
         zones = zoneinfo.ZoneInfo(one), zoneinfo.ZoneInfo(other)
     except _NOT_A_ZONE:
         return False
-    return all(zones[0].utcoffset(time) == zones[1].utcoffset(time) for time in _times())
+    # Times of the zone that is asked.
+    start = EPOCH.replace(tzinfo=None)
+    days = range(0, (start.replace(year=_LAST_ZONE_YEAR + 1) - start).days, _DAYS_APART)
+    times = (start + timedelta(days=day) for day in days)
+    return all(zones[0].utcoffset(time) == zones[1].utcoffset(time) for time in times)
 
 
 def _zone_of_file(file: Path) -> str:
@@ -115,22 +119,9 @@ def _zone_of_file(file: Path) -> str:
     except OSError:
         return _UTC
     # A copy of a zone's file, as in a container.
-    folders = [Path(folder) for folder in zoneinfo.TZPATH]
-    for name in sorted(zoneinfo.available_timezones()):
-        if any(_has(folder / name, content) for folder in folders):
-            return name
+    for name, folder in product(sorted(zoneinfo.available_timezones()), zoneinfo.TZPATH):
+        known = Path(folder, name)
+        with suppress(OSError):
+            if known.stat().st_size == len(content) and known.read_bytes() == content:
+                return name
     return f"{file} {sha256(content).hexdigest()[:16]}"
-
-
-def _has(file: Path, content: bytes) -> bool:
-    try:
-        return file.stat().st_size == len(content) and file.read_bytes() == content
-    except OSError:
-        return False
-
-
-def _times() -> Iterator[dt.datetime]:
-    time = dt.datetime(_FIRST_YEAR, 1, 1, tzinfo=None)  # noqa: DTZ001 - a time of the zone that is asked
-    while time.year <= _LAST_ZONE_YEAR:
-        yield time
-        time += dt.timedelta(hours=_HOURS_APART)

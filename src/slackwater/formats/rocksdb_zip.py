@@ -66,7 +66,16 @@ def parse_rocksdb_zip(data: bytes, *, with_files: bool = True, budget: Budget | 
         raise FormatError(code, "not a readable zip", expected="a zip", found=str(error)) from error
     if _METADATA not in files:
         raise FormatError("foreign", "the zip has no metadata", expected=_METADATA, found=shown(", ".join(files)))
-    return _parse_metadata(files.pop(_METADATA), files)
+    _, lines = split_log(files.pop(_METADATA), newest=1)
+    record = parse_object("\n".join(lines), _WHAT)
+    tables = record.get("sstFiles", [])
+    families = record.get("columnFamilyMapping") or {}
+    if not isinstance(tables, list) or not isinstance(families, dict):
+        raise FormatError("foreign", "not the metadata of a version", expected="sstFiles", found=shown(repr(record)))
+    if not all(isinstance(number, int) for number in families.values()):
+        raise FormatError("foreign", "column families are not numbered", expected="ids", found=shown(repr(families)))
+    rows = integer_field(record, "numKeys", _WHAT, -1)
+    return RocksDbVersion(tuple(_parse_table(table) for table in tables), rows if rows >= 0 else None, families, files)
 
 
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
@@ -81,19 +90,6 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
         if stream.read(1) or len(data) != member.file_size:
             raise zipfile.BadZipFile(f"{member.filename} does not have the length recorded in the zip")
     return data
-
-
-def _parse_metadata(data: bytes, files: dict[str, bytes]) -> RocksDbVersion:
-    _, lines = split_log(data, newest=1)
-    record = parse_object("\n".join(lines), _WHAT)
-    tables = record.get("sstFiles", [])
-    families = record.get("columnFamilyMapping") or {}
-    if not isinstance(tables, list) or not isinstance(families, dict):
-        raise FormatError("foreign", "not the metadata of a version", expected="sstFiles", found=shown(repr(record)))
-    if not all(isinstance(number, int) for number in families.values()):
-        raise FormatError("foreign", "column families are not numbered", expected="ids", found=shown(repr(families)))
-    rows = integer_field(record, "numKeys", _WHAT, -1)
-    return RocksDbVersion(tuple(_parse_table(table) for table in tables), rows if rows >= 0 else None, families, files)
 
 
 def _parse_table(value: object) -> TableFile:

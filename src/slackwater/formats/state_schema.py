@@ -109,7 +109,17 @@ def _family(reader: JavaReader) -> ColumnFamily:
     name = reader.utf()
     key_id, key = reader.short(), parse_struct(_big(reader))
     value_id, value = reader.short(), parse_struct(_big(reader))
-    encoding = _parse_encoding(_big(reader))
+    encoder, what = _big(reader), "a key encoder"
+    record = parse_object(encoder, what)
+    ordering = record.get("orderingOrdinals", [])
+    if not isinstance(ordering, list) or not all(isinstance(ordinal, int) for ordinal in ordering):
+        raise FormatError("foreign", "the ordinals are no numbers", expected="[0, ...]", found=shown(encoder))
+    encoding = KeyEncoding(
+        # Names of classes: `NoPrefixKeyStateEncoderSpec` is the kind `NoPrefix`.
+        _ENCODER.sub(r"\1", text_field(record, "keyStateEncoderType", what)),
+        integer_field(record, "numColsPrefixKey", what, 0),
+        tuple(ordering),
+    )
     user_key = _big(reader)
     # A variable without a user key has a struct of no fields, written as "{    }".
     has_user_key = user_key.strip("{} ") != ""
@@ -121,20 +131,6 @@ def _family(reader: JavaReader) -> ColumnFamily:
         user_key=parse_struct(user_key) if has_user_key else None,
         key_schema_id=key_id,
         value_schema_id=value_id,
-    )
-
-
-def _parse_encoding(text: str) -> KeyEncoding:
-    what = "a key encoder"
-    record = parse_object(text, what)
-    ordering = record.get("orderingOrdinals", [])
-    if not isinstance(ordering, list) or not all(isinstance(ordinal, int) for ordinal in ordering):
-        raise FormatError("foreign", "the ordinals are no numbers", expected="[0, ...]", found=shown(text))
-    return KeyEncoding(
-        # Names of classes: `NoPrefixKeyStateEncoderSpec` is the kind `NoPrefix`.
-        _ENCODER.sub(r"\1", text_field(record, "keyStateEncoderType", what)),
-        integer_field(record, "numColsPrefixKey", what, 0),
-        tuple(ordering),
     )
 
 
@@ -166,7 +162,10 @@ def parse_type(value: object, depth: int = 0) -> DataType:
         raise _foreign(repr(value))
     match value.get("type"):
         case "struct":
-            return _parse_fields(value.get("fields"), depth)
+            fields = value.get("fields")
+            if not isinstance(fields, list):
+                raise _foreign(repr(fields))
+            return StructType(tuple(_parse_field(field, depth) for field in fields))
         case "array":
             return ArrayType(parse_type(value.get("elementType"), depth + 1))
         case "map":
@@ -187,12 +186,6 @@ def _parse_name(name: str) -> DataType:
     if not 1 <= precision <= _WIDEST_DECIMAL or scale > precision:
         raise _foreign(name)
     return DecimalType(precision, scale)
-
-
-def _parse_fields(fields: object, depth: int) -> StructType:
-    if not isinstance(fields, list):
-        raise _foreign(repr(fields))
-    return StructType(tuple(_parse_field(field, depth) for field in fields))
 
 
 def _parse_field(field: object, depth: int) -> Field:
@@ -227,28 +220,28 @@ def parse_operator_metadata(data: bytes) -> Operator:
         )
     properties = text_field(record, "operatorPropertiesJson", _WHAT, "{}").strip() or "{}"
     number, name = integer_field(info, "operatorId", _WHAT), text_field(info, "operatorName", _WHAT)
-    parsed = [_parse_store(store) for store in stores]
+    parsed: list[OperatorStore] = []
+    partitions = 0
+    for store in stores:
+        if not isinstance(store, dict):
+            raise FormatError("foreign", "a store is no object", expected="{storeName: ...}", found=shown(repr(store)))
+        paths = store.get("stateSchemaFilePaths", [])
+        if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+            raise FormatError("foreign", "schema paths are no strings", expected="[path]", found=shown(repr(paths)))
+        parsed.append(
+            OperatorStore(
+                text_field(store, "storeName", _WHAT),
+                prefix_columns=integer_field(store, "numColsPrefixKey", _WHAT, 0),
+                # The paths are absolute and break when a checkpoint is moved or copied; the base name does not.
+                schema_files=tuple(path.rpartition("/")[2] for path in paths),
+            )
+        )
+        partitions = max(partitions, integer_field(store, "numPartitions", _WHAT))
     return Operator(
         number,
         name,
         inferred=False,
-        partitions=max((partitions for _, partitions in parsed), default=0),
-        stores=tuple(store for store, _ in parsed),
+        partitions=partitions,
+        stores=tuple(parsed),
         properties=parse_object(properties, "operator properties"),
     )
-
-
-def _parse_store(value: object) -> tuple[OperatorStore, int]:
-    """The store, and its number of partitions."""
-    if not isinstance(value, dict):
-        raise FormatError("foreign", "a store is no object", expected="{storeName: ...}", found=shown(repr(value)))
-    paths = value.get("stateSchemaFilePaths", [])
-    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
-        raise FormatError("foreign", "schema paths are no strings", expected="[path]", found=shown(repr(paths)))
-    store = OperatorStore(
-        text_field(value, "storeName", _WHAT),
-        prefix_columns=integer_field(value, "numColsPrefixKey", _WHAT, 0),
-        # The paths are absolute and break when a checkpoint is moved or copied; the base name does not.
-        schema_files=tuple(path.rpartition("/")[2] for path in paths),
-    )
-    return store, integer_field(value, "numPartitions", _WHAT)

@@ -145,10 +145,18 @@ def parse_offset_entry(data: bytes) -> OffsetEntry:
         )
     # Continuous processing leaves this line empty.
     metadata = _parse_metadata(lines[0]) if lines[0].strip() else None
-    if version == _BY_NAME:
-        return OffsetEntry(version, metadata, tuple(_parse_named(line) for line in lines[1:]))
-    offsets = tuple(SourceOffset(str(index), _checked(line)) for index, line in enumerate(lines[1:]))
-    return OffsetEntry(version, metadata, offsets)
+    offsets = []
+    for index, line in enumerate(lines[1:]):
+        source, text = str(index), line
+        if version == _BY_NAME:
+            source, _, text = line.partition(":")
+            # Without its name a line would be split at the first colon of the JSON.
+            if not source or not text or source[0] == "{":
+                raise FormatError(
+                    "torn", "a line of a named source is cut", expected="<source>:<offset>", found=shown(line)
+                )
+        offsets.append(SourceOffset(source, _checked(text)))
+    return OffsetEntry(version, metadata, tuple(offsets))
 
 
 def planned_watermark_ms(text: str) -> int:
@@ -192,14 +200,6 @@ def _parse_metadata(line: str) -> OffsetMetadata:
     )
 
 
-def _parse_named(line: str) -> SourceOffset:
-    source, colon, text = line.partition(":")
-    # Without its name a line would be split at the first colon of the JSON.
-    if not source or not colon or not text or source[0] == "{":
-        raise FormatError("torn", "a line of a named source is cut", expected="<source>:<offset>", found=shown(line))
-    return SourceOffset(source, _checked(text))
-
-
 def _checked(text: str) -> str | None:
     """Unknown offsets are kept, but malformed JSON has been cut."""
     if text == _NO_OFFSET:
@@ -218,12 +218,11 @@ def parse_commit_entry(data: bytes) -> CommitEntry:
     version, lines = split_log(data, newest=_NEWEST_COMMIT_VERSION)
     line = lines[0].strip() if lines else ""
     record = parse_object(line, "the commit") if line else {}
-    return CommitEntry(
-        version,
-        integer_field(record, "nextBatchWatermarkMs", "the commit", 0),
-        _parse_state_ids(record.get("stateUniqueIds")),
-        _parse_sinks(record.get("sinkMetadataMap")),
-    )
+    watermark_ms = integer_field(record, "nextBatchWatermarkMs", "the commit", 0)
+    state_ids, sinks = _parse_state_ids(record.get("stateUniqueIds")), record.get("sinkMetadataMap")
+    if sinks is not None and not isinstance(sinks, dict):
+        raise FormatError("foreign", "the sinks are not an object", expected="{name: {...}}", found=shown(repr(sinks)))
+    return CommitEntry(version, watermark_ms, state_ids, sinks)
 
 
 def next_watermark_ms(text: str) -> int:
@@ -245,20 +244,11 @@ def render_commit_entry(entry: CommitEntry) -> bytes:
 def _parse_state_ids(value: object) -> dict[str, list[list[str]]] | None:
     if value is None:
         return None
-    if not isinstance(value, dict) or not all(_is_id_table(partitions) for partitions in value.values()):
+    tables = list(value.values()) if isinstance(value, dict) else [None]
+    # The ids of a partition are a list, and an operator has a list of those.
+    partitions = [table for each in tables for table in (each if isinstance(each, list) else [None])]
+    if not all(isinstance(ids, list) and all(isinstance(one, str) for one in ids) for ids in partitions):
         raise FormatError(
             "foreign", "the state ids have another shape", expected="{operator: [[id]]}", found=shown(repr(value))
         )
     return cast("dict[str, list[list[str]]]", value)
-
-
-def _is_id_table(value: object) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(stores, list) and all(isinstance(identity, str) for identity in stores) for stores in value
-    )
-
-
-def _parse_sinks(value: object) -> dict[str, object] | None:
-    if value is None or isinstance(value, dict):
-        return value
-    raise FormatError("foreign", "the sinks are not an object", expected="{name: {...}}", found=shown(repr(value)))

@@ -33,7 +33,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import EnvironmentMissing, LeaseHeld, SlackwaterError
 from slackwater.core.escaping import is_unicode
 from slackwater.core.records import Holder, LeaseRecord, RunRecord
-from slackwater.core.units import utc_text
+from slackwater.core.units import iso_text
 from slackwater.storage.open import AnyLocation, open_read_store, open_write_store
 
 if TYPE_CHECKING:
@@ -169,12 +169,10 @@ class Lease:
         self._one_at_a_time = threading.Lock()
 
     @classmethod
-    def acquire(
-        cls, ledger: Ledger, stream: str, stream_folder: AnyLocation, purpose: str, *, expires_s: float = EXPIRES_S
-    ) -> Self:
+    def acquire(cls, ledger: Ledger, stream: str, stream_folder: AnyLocation, purpose: str) -> Self:
         """Acquire the lease. Raises ``LeaseHeld`` (``lease-held``). Never waits.
 
-        ``purpose`` is a word or two for messages. ``expires_s`` applies to holders on other hosts only.
+        ``purpose`` is a word or two for messages.
         """
         while True:
             row, now, file = ledger.lease(stream), ledger.now_ms(), read_lease_file(stream_folder)
@@ -182,9 +180,9 @@ class Lease:
             ahead = file is not None and file.fence > (row.fence if row else 0)
             known = [lease for lease in (row, file if ahead else None) if lease is not None]
             for lease in known:
-                signs = signs_of(lease, now, expires_s)
+                signs = signs_of(lease, now)
                 if signs is not Signs.EXITED:
-                    raise _held(lease, signs, expires_s)
+                    raise _held(lease, signs, EXPIRES_S)
             # Above the number in the file, too: a ledger that was lost or restored would give a number a second time.
             fence = max((lease.fence for lease in known), default=0) + 1
             taken = LeaseRecord(stream, fence, this_process(), purpose, acquired_ms=now, heartbeat_ms=now)
@@ -222,7 +220,7 @@ class Lease:
             self._renew(self._record._replace(holder=holder))
 
     def heartbeat(self) -> None:
-        """Renew the lease, a few times in ``expires_s``. Raises ``LeaseHeld`` (``lease-lost``): stop writing."""
+        """Renew the lease, a few times in ``EXPIRES_S``. Raises ``LeaseHeld`` (``lease-lost``): stop writing."""
         with self._one_at_a_time:
             self._renew(self._record)
 
@@ -343,13 +341,12 @@ def _held(lease: LeaseRecord, signs: Signs, expires_s: float) -> LeaseHeld:
         hint = f"wait until it has ended: {command('status', lease.stream)}"
     elif lease.holder and not can_look_up(lease.holder):
         hint = (
-            f"its last heartbeat was at {utc_text(lease.heartbeat_ms)}; without another one the lease is free "
+            f"its last heartbeat was at {_iso(lease.heartbeat_ms)}; without another one the lease is free "
             f"{expires_s:g} s after that. To end it: {hint}"
         )
     return LeaseHeld(
         "lease-held",
-        f"{lease.stream} is held by {_who(lease.holder, signs)} for {lease.purpose}, "
-        f"since {utc_text(lease.acquired_ms)}",
+        f"{lease.stream} is held by {_who(lease.holder, signs)} for {lease.purpose}, since {_iso(lease.acquired_ms)}",
         hint=hint,
     )
 
@@ -372,6 +369,10 @@ def _who(holder: Holder | None, signs: Signs) -> str:
     if signs is Signs.ONLY_JVM:
         return f"the JVM (pid {holder.jvm_pid}) of a driver that has exited (pid {holder.pid}) on {holder.host}"
     return f"pid {holder.pid} on {holder.host}"
+
+
+def _iso(epoch_ms: int) -> str:
+    return iso_text(epoch_ms, "seconds")
 
 
 _CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

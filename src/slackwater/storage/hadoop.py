@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from xml.parsers import expat
 
@@ -18,33 +18,30 @@ _NESTED_MAX = 20
 
 def hadoop_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Hadoop's settings, empty without files. Raises UsageError (``hadoop-configuration``)."""
-    folder = environment.get("HADOOP_CONF_DIR") or _default_folder(environment)
+    home = environment.get("HADOOP_HOME")
+    folder = environment.get("HADOOP_CONF_DIR") or (f"{home}/etc/hadoop" if home else "")
     found: dict[str, str] = {}
     # As in Hadoop, what hdfs-site.xml sets overrides core-site.xml.
     for name in _FILES if folder else ():
-        found.update(_properties(Path(folder, name)))
-    return {name: _substituted(value, found) for name, value in found.items()}
-
-
-def _default_folder(environment: Mapping[str, str]) -> str:
-    home = environment.get("HADOOP_HOME")
-    return f"{home}/etc/hadoop" if home else ""
-
-
-def _properties(file: Path) -> Iterator[tuple[str, str]]:
-    reader = _Reader()
-    try:
-        reader.parser.Parse(file.read_bytes(), True)
-    except FileNotFoundError:
-        return iter(())
-    except (OSError, expat.ExpatError) as error:
-        raise UsageError(
-            "hadoop-configuration",
-            f"The configuration of Hadoop cannot be parsed: {error}",
-            where=str(file),
-            hint="correct the file, or set HADOOP_CONF_DIR to another folder",
-        ) from error
-    return iter(reader.found)
+        file, reader = Path(folder, name), _Reader()
+        try:
+            reader.parser.Parse(file.read_bytes(), True)
+        except FileNotFoundError:
+            continue
+        except (OSError, expat.ExpatError) as error:
+            raise UsageError(
+                "hadoop-configuration",
+                f"The configuration of Hadoop cannot be parsed: {error}",
+                where=str(file),
+                hint="correct the file, or set HADOOP_CONF_DIR to another folder",
+            ) from error
+        found.update(reader.found)
+    values = found
+    for _ in range(_NESTED_MAX):
+        values = {
+            name: _VARIABLE.sub(lambda match: found.get(match[1], match[0]), value) for name, value in values.items()
+        }
+    return values
 
 
 class _Reader:
@@ -69,12 +66,3 @@ class _Reader:
         self._inside = ""
         if name == "property" and self._texts.get("name", "").strip() and "value" in self._texts:
             self.found.append((self._texts["name"].strip(), self._texts["value"].strip()))
-
-
-def _substituted(value: str, values: Mapping[str, str]) -> str:
-    for _ in range(_NESTED_MAX):
-        replaced = _VARIABLE.sub(lambda match: values.get(match[1], match[0]), value)
-        if replaced == value:
-            break
-        value = replaced
-    return value

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 from urllib.parse import quote
@@ -107,7 +107,8 @@ class HdfsFileSystem(WebHDFS):
                 if answer.ok or _exception(answer)[0] not in _NOT_DONE:
                     # The first request may have been done, and this error be that the second one found no source: see
                     # `_rename`.
-                    if op == "RENAME" and not answer.ok and _is_of_a_second(answer):
+                    retries = getattr(answer.raw, "retries", None)
+                    if op == "RENAME" and not answer.ok and retries and retries.history:
                         raise _NoAnswerError(errno.EIO, f"only the second request was answered: {answer.text}", path)
                     return _checked(answer, path)
                 failure = _failure(answer, path)
@@ -155,16 +156,14 @@ class HdfsFileSystem(WebHDFS):
 
     def find(self, path: str, detail: bool = False, **_: Any) -> Any:
         """The files below a folder. A folder that vanishes meanwhile is empty; any other error is raised."""
-        found = {one["name"]: one for one in self._files_below(path)}
-        return found if detail else list(found)
-
-    def _files_below(self, path: str) -> Iterator[dict[str, Any]]:
+        found: dict[str, Any] = {}
         pending = [path]
         with ThreadPoolExecutor(_LISTED_AT_ONCE, "slackwater-hdfs") as pool:
             while pending:
                 listed = [one for items in pool.map(self._listed, pending) for one in items]
                 pending = [one["name"] for one in listed if one["type"] == "directory"]
-                yield from (one for one in listed if one["type"] != "directory")
+                found |= {one["name"]: one for one in listed if one["type"] != "directory"}
+        return found if detail else list(found)
 
     def _listed(self, path: str) -> list[dict[str, Any]]:
         try:
@@ -254,11 +253,6 @@ class _Retry(Retry):
         if isinstance(error, ReadTimeoutError):
             raise error
         return super().increment(*arguments, **options)
-
-
-def _is_of_a_second(answer: requests.Response) -> bool:
-    retries = getattr(answer.raw, "retries", None)
-    return bool(retries and retries.history)
 
 
 def _exception(answer: requests.Response) -> tuple[str, str]:

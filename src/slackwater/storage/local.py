@@ -8,6 +8,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from slackwater.storage.below import copy_pieces
@@ -128,7 +129,21 @@ class LocalStore:
         try:
             status = os.fstat(descriptor)
             _require_regular(status.st_mode, full)
-            return _read_all(descriptor, status.st_size, path, limit)
+            size = status.st_size
+            if size > limit:
+                raise FileTooLarge(path, limit, size)
+            # A file that did not grow is read by one call, which comes back short.
+            pieces = [os.read(descriptor, size + 1)]
+            total = len(pieces[0])
+            if total == size > 0:
+                return pieces[0]
+            while pieces[-1]:
+                pieces.append(os.read(descriptor, max(_PIECE, size - total)))
+                total += len(pieces[-1])
+                if total > limit:
+                    raise FileTooLarge(path, limit, None)
+            # The last piece is empty; without it a file that was read at once is not copied.
+            return b"".join(pieces[:-1])
         finally:
             os.close(descriptor)
 
@@ -201,6 +216,23 @@ class LocalStore:
         else:
             copy_pieces(source, self, folder, names)
 
+    def _link_from(self, source: LocalStore, folder: str, names: Iterable[str]) -> None:
+        """Hard links, or copies if links are impossible. Existing names are kept."""
+        target = Path(self._full(folder))
+        self._make_directories(target)
+        for name in names:
+            old, new = Path(source._full(f"{folder}/{name}")), target / name
+            try:
+                os.link(old, new, follow_symlinks=False)
+            except FileExistsError:
+                continue
+            except OSError as error:
+                if error.errno not in _NO_HARD_LINKS:
+                    raise
+                with old.open("rb") as file:
+                    _write_through(new, iter(partial(file.read, _LARGE_PIECE), b""), like=old)
+        sync_directory(target)
+
     def rename_folder(self, source: str, target: str) -> None:
         Path(self._full(source)).rename(self._full(target))
 
@@ -226,14 +258,6 @@ class LocalStore:
             return
         target.unlink(missing_ok=True)
         sync_directory(target.parent)
-
-    def _link_from(self, source: LocalStore, folder: str, names: Iterable[str]) -> None:
-        """Hard links, or copies if links are impossible. Existing names are kept."""
-        target = Path(self._full(folder))
-        self._make_directories(target)
-        for name in names:
-            _link_or_copy(Path(source._full(f"{folder}/{name}")), target / name)
-        sync_directory(target)
 
     def _make_directories(self, path: Path) -> None:
         """Create directories, each durably in its parent: a lost directory loses its files."""
@@ -271,24 +295,6 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False
-
-
-def _read_all(descriptor: int, size: int, path: str, limit: int) -> bytes:
-    """Read a file to its end, although it may be growing. Raises ``FileTooLarge``."""
-    if size > limit:
-        raise FileTooLarge(path, limit, size)
-    # A file that did not grow is read by one call, which comes back short.
-    pieces = [os.read(descriptor, size + 1)]
-    total = len(pieces[0])
-    if total == size > 0:
-        return pieces[0]
-    while pieces[-1]:
-        pieces.append(os.read(descriptor, max(_PIECE, size - total)))
-        total += len(pieces[-1])
-        if total > limit:
-            raise FileTooLarge(path, limit, None)
-    # The last piece is empty; without it a file that was read at once is not copied.
-    return b"".join(pieces[:-1])
 
 
 def _require_regular(mode: int, path: str) -> None:
@@ -339,18 +345,6 @@ def _move_without_replacing(source: Path, target: Path) -> None:
         source.rename(target)
         return
     source.unlink()
-
-
-def _link_or_copy(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target, follow_symlinks=False)
-    except FileExistsError:
-        return
-    except OSError as error:
-        if error.errno not in _NO_HARD_LINKS:
-            raise
-        with source.open("rb") as file:
-            _write_through(target, iter(lambda: file.read(_LARGE_PIECE), b""), like=source)
 
 
 def sync_directory(path: Path) -> None:

@@ -88,10 +88,8 @@ STORES: Registry[StoreKind] = Registry(
 def kind_of(location: str) -> StoreKind:
     scheme = location.partition(":")[0].lower()
     found = STORES.get(scheme) or next((one for one in STORES.all() if scheme in one.schemes), None)
-    return found or _other_of_fsspec(scheme, location)
-
-
-def _other_of_fsspec(scheme: str, location: str) -> StoreKind:
+    if found is not None:
+        return found
     from fsspec import available_protocols  # noqa: PLC0415 - most locations are local or of a kind of ours
 
     if scheme in available_protocols():

@@ -57,7 +57,14 @@ def open_remote_store(location: str, kind: FsspecKind) -> RemoteStore:
             hint=f"pip install {kind.package}" if kind.package else None,
         ) from error
     except OSError as error:
-        raise _unopened(scheme, location, error) from error
+        raise EnvironmentMissing(
+            "store-unreachable",
+            f"The store of {scheme}: cannot be opened",
+            where=location,
+            # A line: pyarrow lists every path that it searched for a library.
+            found=str(error).strip().partition("\n")[0][:_SHOWN] or type(error).__name__,
+            hint="check the address, the network, and the credentials of this user",
+        ) from error
     except SlackwaterError:
         raise
     except Exception as error:
@@ -69,28 +76,12 @@ def open_remote_store(location: str, kind: FsspecKind) -> RemoteStore:
             expected="a URI that has all that a client of the store needs, such as s3://bucket/folder",
             hint="correct the location, and repeat the command",
         ) from error
-    _silence(filesystem)
-    return RemoteStore(filesystem, root, location, kind.traits)
-
-
-def _silence(filesystem: Any) -> None:
-    """Silence the libraries' logs of errors that they also raise; without a handler Python prints them."""
+    # The libraries log errors that they also raise; without a handler Python prints them.
     for library in {one.__module__.partition(".")[0] for one in type(filesystem).__mro__} - {"builtins"}:
         logger = logging.getLogger(library)
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())
-
-
-def _unopened(scheme: str, location: str, error: OSError) -> EnvironmentMissing:
-    """The error in a line: pyarrow lists every path that it searched for a library."""
-    reason = str(error).strip().partition("\n")[0][:_SHOWN] or type(error).__name__
-    return EnvironmentMissing(
-        "store-unreachable",
-        f"The store of {scheme}: cannot be opened",
-        where=location,
-        found=reason,
-        hint="check the address, the network, and the credentials of this user",
-    )
+    return RemoteStore(filesystem, root, location, kind.traits)
 
 
 class RemoteStore:
@@ -112,7 +103,13 @@ class RemoteStore:
 
     def list(self, path: str = "") -> tuple[Entry, ...]:
         folder = self._folder(path.strip("/"))
-        return _entries(folder) if folder else ()
+        if folder is None:
+            return ()
+        sizes = folder.sizes or (None,) * len(folder.files)
+        directories = tuple(Entry(name, is_dir=True) for name in folder.directories)
+        return directories + tuple(
+            Entry(name, is_dir=False, size=size) for name, size in zip(folder.files, sizes, strict=True)
+        )
 
     def folders(self, path: str = "") -> Iterator[Folder]:
         pending = [path.strip("/")]
@@ -148,12 +145,17 @@ class RemoteStore:
         full = self._full(path)
         with self._translated():
             found = self._filesystem.find(full, detail=True)
-        sizes = {
-            name.strip("/")[len(full.strip("/")) + 1 :]: int(item["size"] or 0)
-            for name, item in found.items()
-            if not name.endswith("/")
-        }
-        folders = _tree(path, sizes)
+        files: dict[str, dict[str, int]] = {"": {}}
+        directories: dict[str, dict[str, None]] = {"": {}}
+        for place, item in found.items():
+            if not place.endswith("/"):
+                parent, _, name = place.strip("/")[len(full.strip("/")) + 1 :].rpartition("/")
+                _add_directory(parent, files, directories)
+                files[parent][name] = int(item["size"] or 0)
+        folders = [
+            Folder(_join(path, below) if below else path, tuple(directories[below]), tuple(held), tuple(held.values()))
+            for below, held in sorted(files.items())
+        ]
         return tuple(folders if self._traits.atomic_replace else map(with_files_set_aside, folders))
 
     def written_ms(self) -> Iterator[tuple[str, int]]:
@@ -181,19 +183,17 @@ class RemoteStore:
 
     def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
         with self._translated():
-            return self._read(self._place_of(path), path, limit)
-
-    def _read(self, full: str, path: str, limit: int) -> bytes:
-        data: bytes
-        if self._traits.atomic_rename:
-            # Reading a range costs memory for the whole range on HDFS; asking for the size costs little.
-            size = int(self._filesystem.size(full) or 0)
-            if size > limit:
-                raise FileTooLarge(path, limit, size)
-            data = self._filesystem.cat_file(full)
-        else:
-            # One byte more than the limit shows that the file is larger.
-            data = self._read_range(full, limit + 1)
+            full = self._place_of(path)
+            data: bytes
+            if self._traits.atomic_rename:
+                # Reading a range costs memory for the whole range on HDFS; asking for the size costs little.
+                size = int(self._filesystem.size(full) or 0)
+                if size > limit:
+                    raise FileTooLarge(path, limit, size)
+                data = self._filesystem.cat_file(full)
+            else:
+                # One byte more than the limit shows that the file is larger.
+                data = self._read_range(full, limit + 1)
         if len(data) > limit:
             raise FileTooLarge(path, limit, None)
         return data
@@ -205,7 +205,11 @@ class RemoteStore:
             raise
         except Exception as error:
             # No range of an empty object can be served: 416. Where that is not to be seen, the size is requested.
-            if _is_invalid_range(error):
+            # gcsfs has `code`, Azure's library `status_code`.
+            response = getattr(error.__cause__, "response", None)
+            if _INVALID_RANGE in {getattr(error, "code", None), getattr(error, "status_code", None)} or (
+                isinstance(response, dict) and response.get("Error", {}).get("Code") == "InvalidRange"
+            ):
                 return b""
             may_be_empty = isinstance(error, (OSError, ValueError)) and not isinstance(error, _NO_ANSWER)
             if may_be_empty and int(self._filesystem.size(full) or 0) == 0:
@@ -357,15 +361,12 @@ class RemoteStore:
 
     def delete_tree(self, path: str = "") -> None:
         target = self._full(path)
-        if has_magic(target):
-            self._delete_by_names(path.strip("/"))
+        if not has_magic(target):
+            with self._translated(), contextlib.suppress(FileNotFoundError):
+                self._filesystem.rm(target, recursive=True)
             return
-        with self._translated(), contextlib.suppress(FileNotFoundError):
-            self._filesystem.rm(target, recursive=True)
-
-    def _delete_by_names(self, path: str) -> None:
-        """Delete a path that fsspec would take for a pattern, which may match other files."""
-        folders = tuple(self.folders(path))
+        # fsspec would take the path for a pattern, which may match other files.
+        folders = tuple(self.folders(path.strip("/")))
         for folder in folders:
             for name in folder.files:
                 self.delete(_join(folder.path, name))
@@ -422,14 +423,6 @@ def _ms(time: datetime | float) -> int:
     return round((time.timestamp() if isinstance(time, datetime) else time) * 1000)
 
 
-def _is_invalid_range(error: Exception) -> bool:
-    # gcsfs has `code`, Azure's library `status_code`.
-    if _INVALID_RANGE in {getattr(error, "code", None), getattr(error, "status_code", None)}:
-        return True
-    response = getattr(error.__cause__, "response", None)
-    return isinstance(response, dict) and response.get("Error", {}).get("Code") == "InvalidRange"
-
-
 def _name(item: dict[str, Any]) -> str:
     return str(item["name"])
 
@@ -440,27 +433,6 @@ def _last_parts(items: Iterable[dict[str, Any]]) -> tuple[str, ...]:
 
 def _join(directory: str, name: str) -> str:
     return f"{directory}/{name}" if directory else name
-
-
-def _entries(folder: Folder) -> tuple[Entry, ...]:
-    sizes = folder.sizes or (None,) * len(folder.files)
-    directories = tuple(Entry(name, is_dir=True) for name in folder.directories)
-    return directories + tuple(
-        Entry(name, is_dir=False, size=size) for name, size in zip(folder.files, sizes, strict=True)
-    )
-
-
-def _tree(root: str, sizes: dict[str, int]) -> list[Folder]:
-    files: dict[str, dict[str, int]] = {"": {}}
-    directories: dict[str, dict[str, None]] = {"": {}}
-    for path, size in sizes.items():
-        parent, _, name = path.rpartition("/")
-        _add_directory(parent, files, directories)
-        files[parent][name] = size
-    return [
-        Folder(_join(root, path) if path else root, tuple(directories[path]), tuple(held), tuple(held.values()))
-        for path, held in sorted(files.items())
-    ]
 
 
 def _add_directory(path: str, files: dict[str, dict[str, int]], directories: dict[str, dict[str, None]]) -> None:

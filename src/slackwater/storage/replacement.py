@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Iterable
 from typing import Any
 
 from slackwater.storage.protocols import LEFTOVER, Folder
@@ -68,12 +67,6 @@ def move(filesystem: Any, source: str, target: str) -> None:
 def with_files_set_aside(folder: Folder) -> Folder:
     """The directory before interrupted replacements: set-aside files under their own names."""
     names = set(folder.files)
-    files = tuple(_own_name(name, names) for name in folder.files)
+    own = {name: name[1 : -len(_SUFFIX)] for name in names if name.startswith(".") and name.endswith(_SUFFIX)}
+    files = tuple(name if own.get(name) in names else own.get(name, name) for name in folder.files)
     return folder if files == folder.files else folder._replace(files=files)
-
-
-def _own_name(name: str, names: Iterable[str]) -> str:
-    if not (name.startswith(".") and name.endswith(_SUFFIX)):
-        return name
-    own = name[1 : -len(_SUFFIX)]
-    return name if own in names else own

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
@@ -46,8 +46,11 @@ class S3FileSystem(Base):
                 raise
             # A folder that is absent is listed as an empty one.
             raise OSError(errno.EIO, f"no such bucket, or the server is not S3: {error}") from error
-        if method == "delete_objects":
-            _require_deleted(answer)
+        failed = answer.get("Errors") if method == "delete_objects" else None
+        if failed:
+            # The status is 200 even for objects that still exist, and s3fs ignores them.
+            reason = f"{len(failed)} objects were not deleted; {failed[0].get('Key')}: {failed[0].get('Code')}"
+            raise OSError(errno.EIO, reason)
         return answer
 
     call_s3 = sync_wrapper(_call_s3)
@@ -89,12 +92,3 @@ def _end_without_answer(
     if waited_s >= NO_ANSWER_S and attempts >= (attempts_max or _ATTEMPTS_MIN):
         reason = f"no answer after {attempts} attempts in {waited_s:.0f} s: {caught_exception}"
         raise ConnectionError(errno.EIO, reason) from caught_exception
-
-
-def _require_deleted(answer: Mapping[str, Any]) -> None:
-    """Raise OSError for objects that still exist: the status is 200 even then, and s3fs ignores them."""
-    failed = answer.get("Errors") or ()
-    if failed:
-        first = failed[0]
-        reason = f"{len(failed)} objects were not deleted; {first.get('Key')}: {first.get('Code')}"
-        raise OSError(errno.EIO, reason)

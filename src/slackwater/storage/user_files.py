@@ -71,8 +71,10 @@ class NewFile:
                 with os.fdopen(descriptor, "wb") as file:
                     yield file
                     file.flush()
-                    # mkstemp creates files with mode 0600.
-                    os.fchmod(file.fileno(), self.mode & ~_umask())
+                    # mkstemp creates files with mode 0600. A process can read its umask only by setting another one.
+                    umask = os.umask(0o077)
+                    os.umask(umask)
+                    os.fchmod(file.fileno(), self.mode & ~umask)
                     os.fsync(file.fileno())
                 self._swap_in(Path(name), target)
             finally:
@@ -140,10 +142,3 @@ class NewFile:
                     hint="free some space, or choose a path on another disk",
                 ) from error
             raise self._unwritable(error.strerror or str(error)) from error
-
-
-def _umask() -> int:
-    # A process can read its umask only by setting another one.
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
