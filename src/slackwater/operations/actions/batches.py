@@ -24,7 +24,6 @@ from slackwater.formats.text_log import parse_commit_entry, render_commit_entry,
 from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.operations.action import COMMITTED, COUNTED, LAYOUT, NOTHING, PLANNED, PROGRAMS, Action, ActionFacts
 from slackwater.operations.actions.generations import (
-    Base,
     StartGeneration,
     base_of,
     check_same_code,
@@ -89,7 +88,15 @@ class ReplayBatches(Action):
         code = replayer.code()
         check_same_code(operation, self.number, replayer)
         store, counted = operation.store(self.number), {}
-        for batch in range(_first_unchecked(self, operation, store), self.last + 1):
+        logs = read_logs(store)
+        first = max(self.first, logs.committed + 1)
+        # Spark commits a batch before its rows are checked; the next entry is written after the check. So the newest
+        # batch of an interrupted replay may be unchecked.
+        if self.first <= logs.committed == logs.planned:
+            operation.check_lease()
+            first = logs.committed
+            delete_log(store, commit_path(first))
+        for batch in range(first, self.last + 1):
             # Nothing is journaled between two batches, so a lease that was lost has to be noticed here.
             operation.check_lease()
             recorded = most = None
@@ -107,7 +114,13 @@ class ReplayBatches(Action):
                 operation.progress.say(note)
                 counted[str(batch)] = {"recorded": recorded, "replayed": rows}
             operation.progress.batch(batch)
-        _restore_next_watermark(operation, store, self.last)
+        written, known = commit_path(self.last), operation.batches.commit(self.last)
+        if known is not None:
+            # Spark loses per-operator maxima at each start, so the recorded watermark follows the last batch.
+            commit = parse_commit_entry(store.read(written))
+            if commit.next_batch_watermark_ms != known.next_batch_watermark_ms:
+                corrected = commit._replace(next_batch_watermark_ms=known.next_batch_watermark_ms)
+                write_log(store, written, render_commit_entry(corrected))
         # Analysed under the settings of the newest batch, as its state is: the time zone, for example, is in the plan.
         programs: ActionFacts = {PROGRAMS: made_by(replayer.program(_settings(self, self.last)))}
         return {**programs, COUNTED: counted} if counted else programs
@@ -117,36 +130,18 @@ def _settings(action: ReplayBatches, batch: int) -> Mapping[str, str] | None:
     return next((group.settings for group in action.settings if group.first <= batch <= group.last), None)
 
 
-def _is_continued(action: ReplayBatches, operation: Operation, batch: int) -> bool:
-    if batch == action.last or _settings(action, batch) != _settings(action, batch + 1):
-        return False
-    present, following = (operation.batches.offset(one).metadata for one in (batch, batch + 1))
-    return present is not None and following is not None and present.conf == following.conf
-
-
-def _first_unchecked(action: ReplayBatches, operation: Operation, store: WriteStore) -> int:
-    """Spark commits a batch before its rows are checked; the next entry is written after the check. So the newest batch
-    of an interrupted replay may be unchecked.
-    """
-    logs = read_logs(store)
-    if action.first <= logs.committed == logs.planned:
-        operation.check_lease()
-        delete_log(store, commit_path(logs.committed))
-        return logs.committed
-    return max(action.first, logs.committed + 1)
-
-
 def _replay(action: ReplayBatches, operation: Operation, store: WriteStore, batch: int, *, again: bool = False) -> int:
-    entry = operation.batches.history.offsets[batch].encode("utf-8", "surrogateescape")
+    entry = operation.history.offsets[batch].encode("utf-8", "surrogateescape")
     if not store.exists(offset_path(batch)) or store.read(offset_path(batch)) != entry:
         write_log(store, offset_path(batch), entry)
+    settings = _settings(action, batch)
+    more = batch < action.last and settings == _settings(action, batch + 1)
+    if more:
+        present, following = (operation.batches.offset(one).metadata for one in (batch, batch + 1))
+        more = present is not None and following is not None and present.conf == following.conf
+    # The stream's own setting of changelogs counts here; only the empty base needs whole files.
     ran, input_rows = operation.open_replayer().run_pending(
-        store.location,
-        # The stream's own setting counts here; only the empty base needs whole files.
-        changelog=True,
-        settings=_settings(action, batch),
-        more=_is_continued(action, operation, batch),
-        again=again,
+        store.location, changelog=True, settings=settings, more=more, again=again
     )
     # A query that finds no planned entry plans a batch of its own, whose rows the no-op sink discards.
     if ran != batch:
@@ -184,16 +179,13 @@ def _check_served(operation: Operation, batch: int, rows: int, replayer: Replaye
         return
     if rows in (recorded.input_rows, operation.batches.most_rows(batch)):
         return
-    for index, ((kind, span), source) in enumerate(zip(spans, recorded.sources, strict=True)):
-        left = replayer.rows_served(span, _options(operation, batch, index))
-        if left is not None and left < source.input_rows and left != kind.rows(span):
-            raise _fewer(operation, f"A read of source {span.source}", batch, left, source.input_rows)
-
-
-def _options(operation: Operation, batch: int, index: int) -> Mapping[str, str]:
     generation = operation.ledger.generation(operation.plan.stream, operation.stream.current_generation)
     program = parsed_program(generation.programs, batch)
-    return program.sources[index].options if program is not None and index < len(program.sources) else {}
+    reads = program.sources if program is not None else ()
+    for index, ((kind, span), source) in enumerate(zip(spans, recorded.sources, strict=True)):
+        left = replayer.rows_served(span, reads[index].options if index < len(reads) else {})
+        if left is not None and left < source.input_rows and left != kind.rows(span):
+            raise _fewer(operation, f"A read of source {span.source}", batch, left, source.input_rows)
 
 
 def _check_rows(operation: Operation, batch: int, rows: int, expected: tuple[int | None, int | None]) -> str | None:
@@ -201,7 +193,26 @@ def _check_rows(operation: Operation, batch: int, rows: int, expected: tuple[int
     if rows == recorded or (recorded is None and not _is_exceeded(rows, recorded, most)):
         return None
     if recorded is None or rows > recorded:
-        raise _more(operation, batch, rows, recorded, most)
+        again = f"where an executor was lost in both replays, plan again: {plan_again(operation.plan)}"
+        known, causes = (
+            (
+                f"its range has no more than {most}",
+                f"{again}; where the query reads its rows several times in a batch, {ONLY_RESET}",
+            )
+            if recorded is None
+            else (
+                f"{recorded} rows are recorded",
+                f"restore the source's data, which has more than the batch read, or, {again}",
+            )
+        )
+        raise Refused(
+            "rows-differ",
+            f"The replay of batch {batch} read {rows} rows; {known}",
+            where=f"stream {operation.plan.stream}",
+            expected=f"{most if recorded is None else recorded} rows",
+            found=f"{rows} rows, also in a second replay of the batch",
+            hint=f"nothing in use was changed; {causes}",
+        )
     if rows == most:
         why = f"its range has no more than {most}"
     elif rows > 0 and operation.batches.is_intact(batch, StoreAvailability()):
@@ -211,24 +222,6 @@ def _check_rows(operation: Operation, batch: int, rows: int, expected: tuple[int
     return (
         f"batch {batch} has {rows} rows, and not the {recorded} that are recorded: {why}, and Spark counts rows again "
         "when an executor is lost"
-    )
-
-
-def _more(operation: Operation, batch: int, rows: int, recorded: int | None, most: int | None) -> Refused:
-    again = f"where an executor was lost in both replays, plan again: {plan_again(operation.plan)}"
-    if recorded is None:
-        known = f"its range has no more than {most}"
-        causes = f"{again}; where the query reads its rows several times in a batch, {ONLY_RESET}"
-    else:
-        known = f"{recorded} rows are recorded"
-        causes = f"restore the source's data, which has more than the batch read, or, {again}"
-    return Refused(
-        "rows-differ",
-        f"The replay of batch {batch} read {rows} rows; {known}",
-        where=f"stream {operation.plan.stream}",
-        expected=f"{most if recorded is None else recorded} rows",
-        found=f"{rows} rows, also in a second replay of the batch",
-        hint=f"nothing in use was changed; {causes}",
     )
 
 
@@ -243,17 +236,6 @@ def _fewer(operation: Operation, reader: str, batch: int, rows: int, recorded: i
         "while the batch ran, and Spark counted rows again: what the source shows does not prove that, so that "
         + ONLY_RESET,
     )
-
-
-def _restore_next_watermark(operation: Operation, store: WriteStore, last: int) -> None:
-    """Spark loses per-operator maxima at each start, so the recorded watermark follows the last batch."""
-    recorded = operation.batches.commit(last)
-    if recorded is None:
-        return
-    commit = parse_commit_entry(store.read(commit_path(last)))
-    if commit.next_batch_watermark_ms != recorded.next_batch_watermark_ms:
-        corrected = commit._replace(next_batch_watermark_ms=recorded.next_batch_watermark_ms)
-        write_log(store, commit_path(last), render_commit_entry(corrected))
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,9 +259,6 @@ def skipped_in(plan: Plan, number: int) -> int | None:
     return next((one.batch for one in plan.actions if isinstance(one, SkipBatch) and one.number == number), None)
 
 
-Running = Callable[[Replayer], None]
-
-
 class OneBatch(Action):
     """``ends``: end offsets by source, as Spark writes them."""
 
@@ -297,19 +276,28 @@ class OneBatch(Action):
         """The id of the batch."""
 
 
-def run_once(operation: Operation, action: OneBatch, record: GenerationRecord, run: Running) -> None:
+def run_once(operation: Operation, action: OneBatch, record: GenerationRecord, run: Callable[[Replayer], None]) -> None:
     """Runs the batch; a killed run is continued exactly-once.
 
     Raises Refused if the code has changed since the first attempt, or Spark ran a different batch.
     """
     store = operation.store(action.number)
     if read_logs(store).committed < action.ran:
-        _check_query(operation, action)
+        replayer = operation.open_replayer()
+        # An output may already hold the batch from the first attempt.
+        if replayer.profile().stateful:
+            raise stateful(operation.plan.stream)
+        check_writer(operation.stream, replayer, into_directory=not action.changes_in_use)
+        check_same_code(operation, action.number, replayer, writes=True)
         # Before the run: rows of runs and batches refer to their generation by a foreign key.
         operation.ledger.add_generation(record)
         # Without a planned entry Spark would plan a batch of its own, with all that the sources have.
-        _plan(operation, action, store)
-        run(operation.open_replayer())
+        _, base = base_of(operation.plan, action.number)
+        if isinstance(base, StartGeneration):
+            ends = tuple(SourceOffset(start.source, action.ends[start.source]) for start in base.starts)
+            entry = entry_of(operation, base)._replace(offsets=ends)
+            write_log(store, offset_path(action.ran), render_offset_entry(entry))
+        run(replayer)
     found = read_logs(store)
     if (found.planned, found.committed) != (action.ran, action.ran):
         raise Refused(
@@ -318,82 +306,48 @@ def run_once(operation: Operation, action: OneBatch, record: GenerationRecord, r
             where=store.location,
             expected=f"batch {action.ran} planned and committed",
             found=f"batch {found.planned} planned, batch {found.committed} committed",
-            hint=_ways_on(operation, action),
+            hint=f"go back: {command('undo', operation.plan.id, '--yes')}"
+            if action.changes_in_use
+            # No stream depends on a backfill directory: what was written to it is removed.
+            else f"nothing in use was changed; plan again: {plan_again(operation.plan)}",
         )
 
 
-def _check_query(operation: Operation, action: OneBatch) -> None:
-    """Raises Refused for other code: an output may already hold the batch from the first attempt."""
-    replayer = operation.open_replayer()
-    if replayer.profile().stateful:
-        raise stateful(operation.plan.stream)
-    check_writer(operation.stream, replayer, into_directory=not action.changes_in_use)
-    check_same_code(operation, action.number, replayer, writes=True)
-
-
-def _ways_on(operation: Operation, action: OneBatch) -> str:
-    if not action.changes_in_use:
-        # No stream depends on a backfill directory: what was written to it is removed.
-        return f"nothing in use was changed; plan again: {plan_again(operation.plan)}"
-    return f"go back: {command('undo', operation.plan.id, '--yes')}"
-
-
-def _plan(operation: Operation, action: OneBatch, store: WriteStore) -> None:
-    _, base = base_of(operation.plan, action.number)
-    if isinstance(base, StartGeneration):
-        ends = tuple(SourceOffset(start.source, action.ends[start.source]) for start in base.starts)
-        entry = entry_of(operation, base)._replace(offsets=ends)
-        write_log(store, offset_path(action.ran), render_offset_entry(entry))
-
-
 def record_of(operation: Operation, number: int) -> GenerationRecord:
-    plan = operation.plan
+    plan, facts_of = operation.plan, operation.journal.facts
     index, built = base_of(plan, number)
     skipped = skipped_in(plan, number)
-    folder = operation.checkpoint(number)
+    begins: int | None = operation.history.begins or None
+    if built.last < 0:
+        begins = None
+    elif skipped is not None:
+        begins = skipped + 1
+    elif isinstance(built, StartGeneration):
+        begins = built.last + 1
+    ran = next((one for one in plan.actions if isinstance(one, OneBatch) and one.ran == skipped), None)
+    known = next((one.programs for one in operation.ledger.generations(plan.stream) if one.number == number), None)
+    if not known:
+        # The actions that work on a checkpoint have its number.
+        worked = [facts_of(place) for place, one in enumerate(plan.actions) if getattr(one, "number", None) == number]
+        known = next((one[PROGRAMS] for one in reversed(worked) if PROGRAMS in one), ())
     return GenerationRecord(
         plan.stream,
         number,
-        str(folder),
+        str(operation.checkpoint(number)),
         query_id=built.query_id,
         layout={
-            **operation.journal.facts(index).get(LAYOUT, {}),
+            **facts_of(index).get(LAYOUT, {}),
             "state_stores": state_stores(operation.store(number)),
         },
         based_at=built.last if skipped is None else skipped,
-        parent=_parent(plan, skipped),
+        parent=next(one.switch.old for one in plan.actions if one.switch is not None) if ran is None else ran.number,
         source_cut=ends_after(
             operation.batches,
             BEFORE_ALL if isinstance(built, StartGeneration) or skipped is not None else built.last,
         ),
-        begins=_begins(operation, built, skipped),
-        programs=_programs(operation, number),
+        begins=begins,
+        programs=list(known),
     )
-
-
-def _programs(operation: Operation, number: int) -> list[Mapping[str, object]]:
-    known = next((one for one in operation.ledger.generations(operation.plan.stream) if one.number == number), None)
-    if known is not None and known.programs:
-        return list(known.programs)
-    # The actions that work on a checkpoint have its number.
-    checkpoints = [getattr(one, "number", None) for one in operation.plan.actions]
-    facts = [operation.journal.facts(index) for index, one in enumerate(checkpoints) if one == number]
-    return list(next((one[PROGRAMS] for one in reversed(facts) if PROGRAMS in one), []))
-
-
-def _parent(plan: Plan, skipped: int | None) -> int:
-    ran = next((one for one in plan.actions if isinstance(one, OneBatch) and one.ran == skipped), None)
-    return ran.number if ran is not None else next(one.switch.old for one in plan.actions if one.switch is not None)
-
-
-def _begins(operation: Operation, built: Base, skipped: int | None) -> int | None:
-    if built.last < 0:
-        return None
-    if skipped is not None:
-        return skipped + 1
-    if isinstance(built, StartGeneration):
-        return built.last + 1
-    return operation.history.begins or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,19 +366,14 @@ class RunStaged(Action):
         """A killed run is continued exactly-once. Raises Refused if the query has changed."""
         replayer = operation.open_replayer()
         check_same_code(operation, self.number, replayer)
-        _check_run_before(operation, self.number, replayer)
+        name, ledger = operation.plan.stream, operation.ledger
+        known = next((one for one in ledger.generations(name) if one.number == self.number), None)
+        if known is not None and any(run.generation == self.number for run in ledger.runs(name)):
+            ran = program_of_batch(known.programs, read_logs(operation.store(self.number)).committed + 1)
+            check_same_query(operation.plan, ran, replayer.program(), writes=True)
         generation = record_of(operation, self.number)
         # Before the run: rows of runs and batches refer to their generation by a foreign key.
-        operation.ledger.add_generation(generation)
+        ledger.add_generation(generation)
         replayer.run_staged(operation, generation)
         logs = read_logs(operation.store(self.number))
         return {PLANNED: logs.planned, COMMITTED: logs.committed}
-
-
-def _check_run_before(operation: Operation, number: int, replayer: Replayer) -> None:
-    name, ledger = operation.plan.stream, operation.ledger
-    known = next((one for one in ledger.generations(name) if one.number == number), None)
-    if known is None or all(run.generation != number for run in ledger.runs(name)):
-        return
-    ran = program_of_batch(known.programs, read_logs(operation.store(number)).committed + 1)
-    check_same_query(operation.plan, ran, replayer.program(), writes=True)

@@ -164,8 +164,8 @@ def write_entries(store: WriteStore, batches: BatchHistory, first: int, last: in
         write_log(store, commit_path(batch), commit.encode("utf-8", "surrogateescape"))
 
 
-def run_empty_base(operation: Operation, store: WriteStore, entry: OffsetEntry) -> None:
-    """Runs batch 0, with which Spark lays out each state store."""
+def run_empty_base(operation: Operation, store: WriteStore, entry: OffsetEntry, first: int) -> None:
+    """Runs batch 0, with which Spark lays out each state store; it becomes the batch before ``first``."""
     batches, replayer = operation.batches, operation.open_replayer()
     bases = {one.source: batches.kind(one.source, one.text).empty_base(one.text) for one in entry.offsets}
     empty = tuple(
@@ -187,10 +187,6 @@ def run_empty_base(operation: Operation, store: WriteStore, entry: OffsetEntry) 
             hint="a rebuild from batch 0 needs no base: "
             f"{command('plan', 'rebuild', operation.plan.stream, '--retention', 'all')}",
         )
-
-
-def rename_base(store: WriteStore, first: int) -> None:
-    """Renames version 1 of each state store to ``first``, and batch 0 to the batch before it."""
     # ``_metadata`` and ``_stateSchema`` are numbered by batch or schema, and not by version of the state.
     for folder in [folder for folder in store.folders(STATE) if "/_" not in folder.path]:
         for name in folder.files:
@@ -273,7 +269,11 @@ class BuildGeneration(Base):
         replayer, batches = operation.open_replayer(), operation.batches
         profile = replayer.profile()
         _check_query(operation, batches, replayer, profile)
-        _check_served(operation, self, replayer)
+        # Spark would leave missing input out, or fail on it late.
+        available = StoreAvailability(replayer.served_positions())
+        refuse_lost(operation, batches.missing_for(self.first, self.last, available, operation.plan.request.ranges))
+        replaced = batches.replaced(self.first, self.last, available)
+        refuse_replaced(operation.plan.stream, replaced, "nothing in use was changed")
         store = new_folder(operation, self)
         # After a reset nothing may have been written yet: there is no batch to replay, but an empty state to lay out.
         on_base = self.first > 0 and (profile.stateful or self.first <= self.last)
@@ -283,8 +283,7 @@ class BuildGeneration(Base):
             # ``MicroBatchExecution.populateStartOffsets`` reads the newest entry and the one before it.
             write_entries(store, batches, max(self.last - 1, 0), self.last)
         elif on_base:
-            run_empty_base(operation, store, batches.offset(self.first - 1))
-            rename_base(store, self.first)
+            run_empty_base(operation, store, batches.offset(self.first - 1), self.first)
             write_positions(store, batches, self.first - 1, alone=self.first > self.last)
         return {LAYOUT: profile.as_json(), CODE: replayer.code().digest, PROGRAMS: made_by(replayer.program())}
 
@@ -321,15 +320,6 @@ def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer
         )
 
 
-def _check_served(operation: Operation, action: BuildGeneration, replayer: Replayer) -> None:
-    """Raises Refused for missing input, which Spark would leave out, or fail on late."""
-    batches, available = operation.batches, StoreAvailability(replayer.served_positions())
-    missing = batches.missing_for(action.first, action.last, available, operation.plan.request.ranges)
-    refuse_lost(operation, missing)
-    replaced = batches.replaced(action.first, action.last, available)
-    refuse_replaced(operation.plan.stream, replaced, "nothing in use was changed")
-
-
 @dataclass(frozen=True, slots=True)
 class CopyGeneration(Base):
     """``pending``: the batch after ``last``, planned with its recorded range; ``state``: the newest batch whose state
@@ -362,27 +352,20 @@ class CopyGeneration(Base):
     def do(self, operation: Operation) -> ActionFacts:
         generation = operation.ledger.generation(operation.plan.stream, self.source)
         store = new_folder(operation, self)
-        write_sources(store, self.planned, operation.batches, _compact_interval(operation), {})
-        oldest = _oldest_needed(operation, self)
-        write_entries(store, operation.batches, oldest, self.last)
+        run, batches = operation.ledger.last_run(operation.plan.stream), operation.batches
+        text = ((run.settings if run is not None else None) or {}).get(COMPACT_INTERVAL, "")
+        interval = int(text) if text.isascii() and text.isdigit() and int(text) > 0 else DEFAULT_INTERVAL
+        write_sources(store, self.planned, batches, interval, {})
+        oldest = max(self.last - 1, 0)
+        if self.state is not None:
+            # In format 2 commits name the state files: all batches with state stay.
+            kept = batches.history.commits.keys() & batches.history.offsets
+            oldest = min([batch for batch in kept if batch <= self.last], default=self.last)
+        write_entries(store, batches, oldest, self.last)
         if self.state is not None:
             # Where the ledger has it: a checkpoint that was there before is in no home.
             copy_state(open_read_store(generation.location), store, self.state)
         return {LAYOUT: dict(generation.layout or {}), PROGRAMS: entries_until(generation.programs, self.last)}
-
-
-def _oldest_needed(operation: Operation, action: CopyGeneration) -> int:
-    """In format 2 commits name the state files: all batches with state stay."""
-    if action.state is None:
-        return max(action.last - 1, 0)
-    kept = (batch for batch in operation.history.commits if batch in operation.history.offsets)
-    return min([batch for batch in kept if batch <= action.last], default=action.last)
-
-
-def _compact_interval(operation: Operation) -> int:
-    run = operation.ledger.last_run(operation.plan.stream)
-    text = ((run.settings if run is not None else None) or {}).get(COMPACT_INTERVAL, "")
-    return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else DEFAULT_INTERVAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,14 +393,18 @@ class StartGeneration(Base):
     def do(self, operation: Operation) -> ActionFacts:
         replayer = operation.open_replayer()
         profile = replayer.profile()
-        _check_range_served(operation, replayer)
+        ranges = ranges_of(operation.plan.request)
+        if ranges:
+            # The batch would fail halfway, or leave rows out.
+            available = StoreAvailability(replayer.served_positions())
+            lost = [line for kind, span in ranges for line in kind.unavailable(span, available)]
+            refuse_lost(operation, lost, f"; or plan again: {plan_again(operation.plan)}")
         store = new_folder(operation, self)
         if self.last >= 0:
             entry = entry_of(operation, self)
             # The first batch loads the state of the batch before it: an empty version of each store has to exist.
             if profile.stateful:
-                run_empty_base(operation, store, entry)
-                rename_base(store, self.last + 1)
+                run_empty_base(operation, store, entry, self.last + 1)
             else:
                 # Without a commit Spark would take the empty batch for an unfinished one, and run it into the output.
                 write_log(store, commit_path(self.last), b'v1\n{"nextBatchWatermarkMs":0}')
@@ -428,15 +415,6 @@ class StartGeneration(Base):
             for name, content in self.log_of(start).items():
                 write_log(store, source_path(start.source, name), encoded(content))
         return {LAYOUT: profile.as_json(), CODE: replayer.code().digest, PROGRAMS: made_by(replayer.program())}
-
-
-def _check_range_served(operation: Operation, replayer: Replayer) -> None:
-    """Raises Refused if the batch would fail halfway, or leave rows out."""
-    ranges = ranges_of(operation.plan.request)
-    if ranges:
-        available = StoreAvailability(replayer.served_positions())
-        lost = [line for kind, span in ranges for line in kind.unavailable(span, available)]
-        refuse_lost(operation, lost, f"; or plan again: {plan_again(operation.plan)}")
 
 
 def entry_of(operation: Operation, action: StartGeneration) -> OffsetEntry:

@@ -46,12 +46,12 @@ class RestoreSink(Inverse):
         return f"restore {_batches(self.cut)} in the sink"
 
     def check(self, operation: Operation) -> None:
-        check_records(operation, operation.index_of(self))
-        if not changed_nothing(operation, operation.index_of(self)):
+        check_records(operation, self)
+        if not changed_nothing(operation, self):
             operation.output.check_restore(self.cut, operation.backup)
 
     def take_back(self, operation: Operation) -> None:
-        if not changed_nothing(operation, operation.index_of(self)):
+        if not changed_nothing(operation, self):
             operation.output.restore(self.cut, operation.backup)
 
 
@@ -148,14 +148,14 @@ class SwapBack(Inverse):
         return "put the old output back in its place"
 
     def check(self, operation: Operation) -> None:
-        check_records(operation, operation.index_of(self))
-        if not changed_nothing(operation, operation.index_of(self)):
+        check_records(operation, self)
+        if not changed_nothing(operation, self):
             operation.output.check_swap_back(self.swap, operation.backup)
 
     def check_unused(self, operation: Operation) -> None:
         """Raises Refused if a stream has read the new output: all rows of the old output would be new to it."""
-        index, output = operation.index_of(self), operation.output
-        if operation.journal.state(index) == "undoing" or changed_nothing(operation, index):
+        output = operation.output
+        if operation.state_of(self) == "undoing" or changed_nothing(operation, self):
             # After a kill in the middle of an undo the old output may be back, and its readers are no reason to refuse.
             return
         whole = output.whole(operation.history.written)
@@ -177,7 +177,7 @@ class SwapBack(Inverse):
             )
 
     def take_back(self, operation: Operation) -> None:
-        if not changed_nothing(operation, operation.index_of(self)):
+        if not changed_nothing(operation, self):
             operation.output.swap_back(self.swap, operation.backup)
 
 
@@ -236,16 +236,27 @@ class CutBackfill(Inverse):
         return cut_step(self.after)
 
     def check_unused(self, operation: Operation) -> None:
-        if operation.journal.state(operation.index_of(self)) == "undoing":
+        if operation.state_of(self) == "undoing":
             # The attempt that was killed has checked it, and may have cut a part since.
             return
         output, batch = operation.output, self.after + 1
         if output.traits.cuts:
             cut = output.cut_after(self.after, operation.history.written)
-            _check_unread(operation, operation.readers(operation.stream, cut))
+            readers = operation.readers(operation.stream, cut)
+            if readers:
+                raise Refused(
+                    "cut-was-read",
+                    "The batch of the backfill would have to be taken out of the sink, but other streams have read it",
+                    where=output.location,
+                    found=", ".join(readers),
+                    hint=_instead(operation),
+                )
             if others_of(cut).any:
                 raise refused(operation.plan.stream, others_of(cut), _instead(operation))
-        elif _may_skip(operation, self.after):
+        elif any(
+            one.traits.skips_known_batches and ((written := one.last_written()) is None or written > self.after)
+            for one in _outputs(operation)
+        ):
             raise Refused(
                 "backfill-kept",
                 f"The sink cannot remove what batch {batch} wrote, and would skip the next batch with this id",
@@ -330,28 +341,9 @@ def _cut(operation: Operation, taken: _TakenOut) -> None:
     operation.output.cut(taken.cut, operation.history.written, backup)
 
 
-def _may_skip(operation: Operation, after: int) -> bool:
-    for output in _outputs(operation):
-        written = output.last_written()
-        if output.traits.skips_known_batches and (written is None or written > after):
-            return True
-    return False
-
-
-def _check_unread(operation: Operation, readers: list[str]) -> None:
-    if readers:
-        raise Refused(
-            "cut-was-read",
-            "The batch of the backfill would have to be taken out of the sink, but other streams have read it",
-            where=operation.output.location,
-            found=", ".join(readers),
-            hint=_instead(operation),
-        )
-
-
 def _instead(operation: Operation) -> str:
-    switched = next(index for index, one in enumerate(operation.plan.actions) if one.switch is not None)
-    if operation.journal.state(switched) == "done":
+    switch = next(one for one in operation.plan.actions if one.switch is not None)
+    if operation.state_of(switch) == "done":
         return f"the stream can continue with it: {command('run', operation.plan.pipeline_file, *operation.session)}"
     return f"finish it: {apply_command(str(operation.whole / PLAN_FILE), operation.session)}"
 
@@ -374,7 +366,7 @@ class EmptyDirectory(Inverse):
     def check_unused(self, operation: Operation) -> None:
         """Streams that have read the directory would keep rows that are nowhere else."""
         output = backfill_output.open_backfill_output(self.output)
-        if operation.journal.state(operation.index_of(self)) == "undoing" or output.owner() is None:
+        if operation.state_of(self) == "undoing" or output.owner() is None:
             # A continued undo has checked this, and without the owner file nothing is removed from the directory.
             return
         written = operation.stream._replace(sink=backfill_output.identity(self.output))
@@ -420,9 +412,9 @@ class RunIntoDirectory(OneBatch):
     def do(self, operation: Operation) -> ActionFacts:
         plan, output = operation.plan, self.output
         backfill_output.claim(output, plan.id, plan.stream, str(operation.home.location))
-        index, built = base_of(operation.plan, self.number)
-        folder, layout = str(operation.checkpoint(self.number)), operation.journal.facts(index).get(LAYOUT)
-        record = GenerationRecord(operation.plan.stream, self.number, folder, query_id=built.query_id, layout=layout)
+        _, built = base_of(plan, self.number)
+        folder, layout = str(operation.checkpoint(self.number)), operation.facts_of(built).get(LAYOUT)
+        record = GenerationRecord(plan.stream, self.number, folder, query_id=built.query_id, layout=layout)
         run_once(operation, self, record, lambda replayer: replayer.run_into_directory(operation, record, output))
         # The ledger keeps the range that was read, also once ``prune`` has deleted the checkpoint.
         copy_new(operation.ledger, plan.stream, self.number, operation.store(self.number))

@@ -80,7 +80,18 @@ class VerifyGeneration(Action):
                 found=f"planned {found.planned}, committed {found.committed}, state {found.state}",
                 hint=f"nothing in use was changed; plan again: {plan_again(operation.plan)}",
             )
-        _check_files(operation, store)
+        # Copies too: a copy of a damaged file is damaged.
+        damage = find_damage(open_checkpoint(store), source_logs=operation.history.source_logs).damage
+        if damage:
+            raise Refused(
+                "verify-damage",
+                f"The new checkpoint is damaged: {damage[0].clause}",
+                where=store.location,
+                expected=damage[0].expected or None,
+                found=damage[0].found or None,
+                hint="nothing in use was changed; recompute the state: "
+                f"{command('plan', 'rebuild', operation.plan.stream)}",
+            )
         _, base = base_of(operation.plan, self.number)
         # The positions of a reset or backfill were chosen: no batch was recorded with them.
         if isinstance(base, StartGeneration):
@@ -94,21 +105,6 @@ class VerifyGeneration(Action):
         if skipped is not None:
             _check_entry(logs.offset(skipped), operation.batches.offset(skipped - 1), skipped, operation)
         return NOTHING
-
-
-def _check_files(operation: Operation, store: ReadStore) -> None:
-    """Checks copies too: a copy of a damaged file is damaged."""
-    damage = find_damage(open_checkpoint(store), source_logs=operation.history.source_logs).damage
-    if damage:
-        raise Refused(
-            "verify-damage",
-            f"The new checkpoint is damaged: {damage[0].clause}",
-            where=store.location,
-            expected=damage[0].expected or None,
-            found=damage[0].found or None,
-            hint="nothing in use was changed; recompute the state: "
-            f"{command('plan', 'rebuild', operation.plan.stream)}",
-        )
 
 
 def _check_entry(found: OffsetEntry, recorded: OffsetEntry, batch: int, operation: Operation) -> None:
@@ -150,12 +146,12 @@ class SwitchGeneration(Action, Inverse):
     def do(self, operation: Operation) -> ActionFacts:
         places = operation.places
         # By the first attempt only: a later one could record a checkpoint that was changed meanwhile.
-        if KEPT not in operation.journal.facts(operation.index_of(self)):
+        if KEPT not in operation.facts_of(self):
             location = operation.ledger.generation(operation.plan.stream, self.old).location
-            _journal(operation, self, {KEPT: _seen_in(open_read_store(location))})
+            operation.add_facts(self, {KEPT: _seen_in(open_read_store(location))})
         if places.by_hand:
             # The journal has how to do by hand what a failure of the machine leaves halfway.
-            _journal(operation, self, {BY_HAND: list(places.by_hand)})
+            operation.add_facts(self, {BY_HAND: list(places.by_hand)})
         # The exchange first: until the ledger has recorded it, a mark shows which checkpoint is where.
         places.swap_in()
         record = record_of(operation, self.new)
@@ -166,61 +162,67 @@ class SwitchGeneration(Action, Inverse):
         return NOTHING
 
     def check_continued(self, operation: Operation) -> None:
-        expected = operation.journal.facts(operation.index_of(self)).get(KEPT)
+        expected = operation.facts_of(self).get(KEPT)
         if expected is None or not operation.places.is_old_in_place:
             return
         # Its program can start the query at any time before the exchange, and the sink would have its batches.
         # In its place, and not the copy that the switch makes on an object store: that may be incomplete.
-        store = open_read_store(operation.ledger.generation(operation.plan.stream, self.old).location)
-        found = _seen_in(store)
-        if found != expected:
-            raise Refused(
-                "checkpoint-changed",
-                f"The checkpoint of generation {self.old}, which the operation is about to replace, was changed since "
-                "the operation was interrupted; it was not replaced",
-                where=store.location,
-                expected=_shown(expected),
-                found=_shown(found),
-                hint=f"stop the query, go back: {undo_command(operation.plan.id)}; then make a new plan",
-            )
+        _check_seen(
+            open_read_store(operation.ledger.generation(operation.plan.stream, self.old).location),
+            expected,
+            f"The checkpoint of generation {self.old}, which the operation is about to replace, was changed since "
+            "the operation was interrupted; it was not replaced",
+            f"stop the query, go back: {undo_command(operation.plan.id)}; then make a new plan",
+        )
 
     def check(self, operation: Operation) -> None:
         """The previous checkpoint must be unchanged since the switch."""
-        expected, places = operation.journal.facts(operation.index_of(self)).get(KEPT), operation.places
+        expected, places = operation.facts_of(self).get(KEPT), operation.places
         if expected is None or places.is_old_in_place:
             # A checkpoint at the path is not compared: its program may have run since.
             return
-        store = places.store_of_old()
-        found = _seen_in(store)
-        if found != expected:
-            raise Refused(
-                "checkpoint-changed",
-                f"The checkpoint of generation {self.new}, to switch back to, was deleted or changed since the "
-                "operation was applied; nothing was changed",
-                where=store.location,
-                expected=_shown(expected),
-                found=_shown(found),
-                hint="restore the checkpoint from a backup and run the command again; "
-                "or stay with the generation in use",
-            )
+        _check_seen(
+            places.store_of_old(),
+            expected,
+            f"The checkpoint of generation {self.new}, to switch back to, was deleted or changed since the "
+            "operation was applied; nothing was changed",
+            "restore the checkpoint from a backup and run the command again; or stay with the generation in use",
+        )
 
     def check_unused(self, operation: Operation) -> None:
         """The new generation must be in use, and have run no batch."""
-        state = operation.journal.state(operation.index_of(self))
+        state = operation.state_of(self)
         # Its own program could start the query as soon as the new checkpoint was in place.
         exchanged = state == "started" and operation.places.is_new_in_place
-        if state == "done" or exchanged:
-            current = operation.ledger.find_stream(operation.plan.stream).current_generation
-            if current != self.old and not exchanged:
-                raise Refused(
-                    "undo-superseded",
-                    f"Generation {self.old}, which the operation switched to, is no longer in use",
-                    where=f"stream {operation.plan.stream}",
-                    expected=f"generation {self.old} in use",
-                    found=f"generation {current} in use",
-                    hint=f"undo the newer operation first: {undo_command(_newest_applied(operation))}",
-                )
-            _check_not_run(operation, self.old)
+        if state != "done" and not exchanged:
+            return
+        plan, number = operation.plan, self.old
+        current = operation.ledger.find_stream(plan.stream).current_generation
+        if current != number and not exchanged:
+            raise Refused(
+                "undo-superseded",
+                f"Generation {number}, which the operation switched to, is no longer in use",
+                where=f"stream {plan.stream}",
+                expected=f"generation {number} in use",
+                found=f"generation {current} in use",
+                hint=f"undo the newer operation first: {undo_command(_newest_switch(operation))}",
+            )
+        found = read_logs(operation.places.store_of_new())
+        skipped, (_, built) = skipped_in(plan, number), base_of(plan, number)
+        left = (built.planned, built.last) if skipped is None else (skipped, skipped)
+        # A staged run goes further than the plan; how far is known from its journal line alone.
+        ran = (facts for one in plan.actions if PLANNED in (facts := operation.facts_of(one)))
+        planned, committed = next(((facts[PLANNED], facts[COMMITTED]) for facts in ran), left)
+        if found.committed > committed or found.planned > planned:
+            raise Refused(
+                "undo-late",
+                "The stream has run since the operation was applied: undo would leave its sink ahead of its checkpoint",
+                where=f"stream {plan.stream}",
+                expected=f"batch {committed} as the newest committed",
+                found=f"batch {found.committed} committed, batch {found.planned} planned",
+                hint="to go back to an older batch: "
+                f"{command('plan', 'rebuild', plan.stream, '--at', at_batch(plan.facts.target))}",
+            )
 
     def take_back(self, operation: Operation) -> None:
         places = operation.places
@@ -229,61 +231,26 @@ class SwitchGeneration(Action, Inverse):
         _use(operation, self.new)
 
 
-def _journal(operation: Operation, action: SwitchGeneration, facts: ActionFacts) -> None:
-    index = operation.index_of(action)
-    known = operation.journal.facts(index)
-    operation.journal.write(index, action.kind, "started", operation.ledger.now_ms(), {**known, **facts})
-
-
 def _seen_in(store: ReadStore) -> dict[str, object]:
     logs = read_logs(store)
     return {"query": logs.query_id, PLANNED: logs.planned, COMMITTED: logs.committed}
 
 
-def _check_not_run(operation: Operation, number: int) -> None:
-    plan = operation.plan
-    found = read_logs(operation.places.store_of_new())
-    planned, committed = _left_at(operation, number)
-    if found.committed > committed or found.planned > planned:
-        raise Refused(
-            "undo-late",
-            "The stream has run since the operation was applied: undo would leave its sink ahead of its checkpoint",
-            where=f"stream {plan.stream}",
-            expected=f"batch {committed} as the newest committed",
-            found=f"batch {found.committed} committed, batch {found.planned} planned",
-            hint="to go back to an older batch: "
-            f"{command('plan', 'rebuild', plan.stream, '--at', at_batch(plan.facts.target))}",
-        )
-
-
-def _left_at(operation: Operation, number: int) -> tuple[int, int]:
-    for index in range(len(operation.plan.actions)):
-        facts = operation.journal.facts(index)
-        # A staged run goes further than the plan; how far is known from its journal line alone.
-        if PLANNED in facts:
-            return facts[PLANNED], facts[COMMITTED]
-    skipped = skipped_in(operation.plan, number)
-    if skipped is not None:
-        return skipped, skipped
-    _, built = base_of(operation.plan, number)
-    return built.planned, built.last
-
-
-def _newest_applied(operation: Operation) -> str:
+def _newest_switch(operation: Operation) -> str:
+    """The newest applied operation that has switched generations."""
+    stream = operation.stream
     records = operation.ledger.operations(operation.plan.stream)
     applied = sorted((one for one in records if one.status == "applied"), key=lambda one: one.started_ms)
-    return next((one.id for one in reversed(applied) if _has_switched(operation, one.id)), applied[-1].id)
-
-
-def _has_switched(operation: Operation, identifier: str) -> bool:
-    stream = operation.stream
-    folder = operation.home.operation(stream.pipeline, stream.name, identifier)
-    try:
-        plan = parse(open_read_store(folder).read(PLAN_FILE).decode(), folder / PLAN_FILE)
-    except (OSError, ValueError, SlackwaterError):
-        # Only a hint depends on it.
-        return True
-    return any(one.switch is not None for one in plan.actions)
+    for one in reversed(applied):
+        folder = operation.home.operation(stream.pipeline, stream.name, one.id)
+        try:
+            plan = parse(open_read_store(folder).read(PLAN_FILE).decode(), folder / PLAN_FILE)
+        except (OSError, ValueError, SlackwaterError):
+            # Only a hint depends on it.
+            return one.id
+        if any(action.switch is not None for action in plan.actions):
+            return one.id
+    return applied[-1].id
 
 
 def _use(operation: Operation, number: int) -> None:
@@ -291,5 +258,8 @@ def _use(operation: Operation, number: int) -> None:
     write_stream_file_of(operation.home, operation.ledger, operation.plan.stream)
 
 
-def _shown(facts: Mapping[str, object]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in facts.items())
+def _check_seen(store: ReadStore, expected: Mapping[str, object], what: str, hint: str) -> None:
+    found = _seen_in(store)
+    if found != expected:
+        shown = [", ".join(f"{name} {value}" for name, value in facts.items()) for facts in (expected, found)]
+        raise Refused("checkpoint-changed", what, where=store.location, expected=shown[0], found=shown[1], hint=hint)

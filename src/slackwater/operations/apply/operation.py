@@ -17,9 +17,9 @@ from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.ledger.workspace import Workspace
-from slackwater.operations.action import Action, Display, Inverse, PreconditionName
+from slackwater.operations.action import Action, ActionFacts, Display, Inverse, PreconditionName
 from slackwater.operations.apply.adopted import CheckpointPlaces, places_of
-from slackwater.operations.apply.journal import Journal
+from slackwater.operations.apply.journal import Journal, State
 from slackwater.operations.plan.contributing import Code
 from slackwater.operations.plan.plan import Plan
 from slackwater.sinks.common.changes import damaged
@@ -35,7 +35,6 @@ PLAN_FILE = "plan.json"
 
 BACKUP_FACT = "backup"
 """The last record counts, but a kill may have left the record before it."""
-_Hashes = Mapping[str, list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +95,17 @@ class Operation:
         inverses = (one.action for one in self.plan.undo if one.inverse is step)
         return next(chain(actions, inverses))
 
+    def state_of(self, step: Action | Inverse) -> State | None:
+        return self.journal.state(self.index_of(step))
+
+    def facts_of(self, step: Action | Inverse) -> ActionFacts:
+        return self.journal.facts(self.index_of(step))
+
+    def add_facts(self, action: Action, facts: ActionFacts) -> None:
+        """Records facts of a started action."""
+        known = {**self.facts_of(action), **facts}
+        self.journal.write(self.index_of(action), action.kind, "started", self.ledger.now_ms(), known)
+
     def store(self, number: int) -> WriteStore:
         return open_write_store(self.checkpoint(number))
 
@@ -108,59 +118,49 @@ class WitnessedBackup(Below):
         super().__init__(operation.files, BACKUP)
         self._operation = operation
         self._action = action
-        self._index = operation.index_of(action)
 
     def write(self, path: str, data: bytes) -> None:
         """Copies of files, hashed in records, come in pieces."""
-        known = hashes_of(self._operation, self._index).get(path, [])
-        digest = hashlib.sha256(data).hexdigest()
+        hashes = hashes_of(self._operation, self._action)
+        known = hashes.get(path, [])
+        if not known:
+            self.write_pieces(path, (data,))
+        hashes = {**hashes, path: [*known, hashlib.sha256(data).hexdigest()]}
+        self._operation.add_facts(self._action, {BACKUP_FACT: hashes})
         if known:
             # It is replaced: until it is durable, the one before counts.
-            self._journal(path, [*known, digest])
             self.write_pieces(path, (data,))
-        else:
-            self.write_pieces(path, (data,))
-            self._journal(path, [digest])
-
-    def _journal(self, path: str, hashes: list[str]) -> None:
-        operation = self._operation
-        facts = operation.journal.facts(self._index)
-        backup = {**hashes_of(operation, self._index), path: hashes}
-        facts = {**facts, BACKUP_FACT: backup}
-        operation.journal.write(self._index, self._action.kind, "started", operation.ledger.now_ms(), facts)
 
 
-def hashes_of(operation: Operation, index: int) -> _Hashes:
-    found: _Hashes = operation.journal.facts(index).get(BACKUP_FACT, {})
+def hashes_of(operation: Operation, step: Action | Inverse) -> Mapping[str, list[str]]:
+    found: Mapping[str, list[str]] = operation.facts_of(step).get(BACKUP_FACT, {})
     return found
 
 
 def backup_for(operation: Operation, action: Action) -> WriteStore:
     """Raises Refused (``backup-damaged``) if it was changed. Leftovers without a journaled hash are written again."""
-    index = operation.index_of(action)
-    if operation.is_recorded and not hashes_of(operation, index):
+    if changed_nothing(operation, action):
         backup = operation.backup
         for folder in list(backup.folders()):
             for name in folder.files:
                 backup.delete(f"{folder.path}/{name}".lstrip("/"))
-    check_records(operation, index)
+    check_records(operation, action)
     return WitnessedBackup(operation, action)
 
 
-def changed_nothing(operation: Operation, index: int) -> bool:
-    return operation.is_recorded and not hashes_of(operation, index)
+def changed_nothing(operation: Operation, step: Action | Inverse) -> bool:
+    return operation.is_recorded and not hashes_of(operation, step)
 
 
 def check_started(operation: Operation, action: Action) -> None:
     """Raises Refused (``backup-damaged``) if a record has changed."""
-    index = operation.index_of(action)
-    if operation.journal.state(index) == "started":
-        check_records(operation, index)
+    if operation.state_of(action) == "started":
+        check_records(operation, action)
 
 
-def check_records(operation: Operation, index: int) -> None:
+def check_records(operation: Operation, step: Action | Inverse) -> None:
     backup = operation.backup
-    for path, hashes in hashes_of(operation, index).items():
+    for path, hashes in hashes_of(operation, step).items():
         try:
             found = hashlib.sha256(backup.read(path)).hexdigest()
         except (OSError, ValueError):
