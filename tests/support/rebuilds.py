@@ -35,7 +35,7 @@ from slackwater.operations.apply.undo_operation import find_operation, plan_of_o
 from slackwater.operations.make_plan import derive_all, make_plan
 from slackwater.operations.plan.contributing import Code
 from slackwater.operations.plan.plan import Plan, Request, SourceStart
-from slackwater.operations.planner import Planner, QueryReader
+from slackwater.operations.planner import Planner
 from slackwater.runtime.loader import digest, environment_read
 from slackwater.runtime.replay import SparkRuntime
 from slackwater.runtime.run.before_start import claim_output
@@ -309,13 +309,13 @@ class Project:
         return self._derived(replace(Request.at(goal, target), pipeline_file=pipeline))
 
     def _derived(self, request: Request) -> Plan:
-        def reader(_: StreamRecord, _target: int | None) -> QueryReader:
-            return lambda: None
+        def read_query(_: StreamRecord, _target: int | None) -> None:
+            """As without Spark."""
 
         request = replace(request, pipeline_named=bool(request.pipeline_file))
         identity = f"20260105T093000-{uuid.uuid4().hex[:6]}"
         with self.open() as workspace:
-            planner = Planner(workspace, RUNTIME, reader, identity=identity, made_at="2026-01-05T09:30:00+00:00")
+            planner = Planner(workspace, RUNTIME, read_query, identity=identity, made_at="2026-01-05T09:30:00+00:00")
             stream = workspace.ledger.find_stream(self.stream)
             return derive_all(planner, planner.facts(stream, request.pipeline_file, request.goal), request)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 
 from slackwater.checkpoint.inventory import Lineage, files_of_attempt, files_of_version
 from slackwater.checkpoint.layout import (
@@ -21,7 +22,7 @@ from slackwater.checkpoint.layout import (
 from slackwater.checkpoint.listing import Listing
 from slackwater.checkpoint.logs import CheckpointLogs, damage_of, expected_partitions, partition_count
 from slackwater.checkpoint.opened import OpenedCheckpoint
-from slackwater.core.checkpoint import CommitEntry, Damage, Marks, StateInventory, StoreVersions
+from slackwater.core.checkpoint import CommitEntry, Damage, Marks, StateInventory
 from slackwater.core.errors import FormatError
 
 _HIDDEN_SUM = ".crc"
@@ -108,29 +109,24 @@ def missing_state(
     for operator, partitions in sorted(inventory.stores.items()):
         names = inventory.names(operator)
         for partition in expected_partitions(partitions, count):
+            # A file of this version with an id that the commit does not name is from a failed attempt, which Spark
+            # never loads.
+            ids = _ids_of(newest_commit, operator, partition)
             for name in names:
                 held = partitions.get(partition, {}).get(name)
-                if held is None or not _holds(held, version, _ids_of(newest_commit, operator, partition)):
-                    damage.append(_unloadable(store_path(operator, partition, name), version, held))
+                if held and (any(held.has(version, one) for one in ids) if held.ids else held.has(version)):
+                    continue
+                newest = max(held.loadable, default=0) if held else 0
+                found = f"version {newest} is the newest that can be" if newest else "none can be"
+                path = store_path(operator, partition, name)
+                expected = f"state version {version}, that of the newest committed batch, can be loaded"
+                damage.append(Damage(path, "missing", expected, found))
     return damage
 
 
 def _ids_of(commit: CommitEntry | None, operator: int, partition: int) -> list[str]:
     partitions = (commit.state_unique_ids or {}).get(str(operator), []) if commit else []
     return partitions[partition] if partition < len(partitions) else []
-
-
-def _holds(held: StoreVersions, version: int, ids: list[str]) -> bool:
-    if not held.ids:
-        return held.has(version)
-    # A file of this version with an id that the commit does not name is from a failed attempt, which Spark never loads.
-    return any(held.has(version, identity) for identity in ids)
-
-
-def _unloadable(path: str, version: int, held: StoreVersions | None) -> Damage:
-    newest = max(held.loadable, default=0) if held else 0
-    found = f"version {newest} is the newest that can be" if newest else "none can be"
-    return Damage(path, "missing", f"state version {version}, that of the newest committed batch, can be loaded", found)
 
 
 def gaps_in_state(inventory: StateInventory) -> list[Damage]:
@@ -149,8 +145,11 @@ def leftovers(listing: Listing, commits: dict[int, CommitEntry]) -> list[str]:
     named = set[str]().union(*map(named_state, commits.values()))
     found: list[str] = []
     for names, folders in listing.alike().items():
-        # The commits decide about state files with an id.
-        suspects = [name for name in names if is_leftover(name) or _is_lone_checksum(name, names) or _has_id(name)]
+        parsed = ((name, parse_state_file(name)) for name in names)
+        with_id = {name: file for name, file in parsed if file is not None and file.unique_id is not None}
+        lone = {name for name in names if name.endswith(_HIDDEN_SUM) and not name.startswith(".")}
+        lone = {name for name in lone if name.removesuffix(spark_checksum_path("")) not in names}
+        suspects = [name for name in names if is_leftover(name) or name in lone or name in with_id]
         for folder in folders:
             if not folder.startswith(f"{STATE}/"):
                 is_log = folder in {OFFSETS, COMMITS}
@@ -164,28 +163,16 @@ def leftovers(listing: Listing, commits: dict[int, CommitEntry]) -> list[str]:
             elif folder.rpartition("/")[2] in SST_FOLDERS:
                 ignored = [name for name in suspects if is_leftover(name)]
             else:
-                ignored = [name for name in suspects if not _belongs_to_commit(name, named, commits)]
+                # The commits decide about state files with an id. Only versions with a commit can be known to belong to
+                # a failed attempt.
+                ignored = [
+                    name
+                    for name in suspects
+                    if (file := with_id.get(name)) is None
+                    or (file.unique_id not in named and file.version - 1 in commits)
+                ]
             found.extend(_join(folder, name) for name in ignored)
     return sorted(found)
-
-
-def _is_lone_checksum(name: str, names: frozenset[str]) -> bool:
-    if not name.endswith(_HIDDEN_SUM) or name.startswith("."):
-        return False
-    return name.removesuffix(spark_checksum_path("")) not in names
-
-
-def _has_id(name: str) -> bool:
-    parsed = parse_state_file(name)
-    return parsed is not None and parsed.unique_id is not None
-
-
-def _belongs_to_commit(name: str, named: set[str], commits: dict[int, CommitEntry]) -> bool:
-    """Only versions with a commit can be known to belong to a failed attempt."""
-    parsed = parse_state_file(name)
-    if parsed is None or parsed.unique_id is None:
-        return False
-    return parsed.unique_id in named or parsed.version - 1 not in commits
 
 
 NextState = tuple[tuple[str, ...], tuple[str, ...], tuple[Damage, ...]]
@@ -220,9 +207,12 @@ def next_state_files(opened: OpenedCheckpoint, lineage_of: Callable[[str], Linea
                 yield _of_attempt(folder, names, version, own, lineage_of)
             continue
         # Most partitions hold files of the same names.
-        chosen = known[names] if names in known else known.setdefault(names, _of_version(names, version))
-        if chosen:
-            yield _paths(folder, chosen), (), ()
+        if names not in known:
+            known[names] = ()
+            with suppress(FormatError):
+                known[names] = files_of_version(names, version)
+        if known[names]:
+            yield _paths(folder, known[names]), (), ()
 
 
 def _of_attempt(
@@ -241,25 +231,13 @@ def _of_attempt(
         return _paths(folder, files_of_attempt(names, version, unique_id, lineage)), (), ()
     except _HeaderNotRead:
         # Which of the older files are needed is unknown, so all candidates count as not read, and none as missing.
-        return newest, _paths(folder, _candidates(names, version)), ()
+        older = {name: file for name in names if (file := parse_state_file(name)) and file.version < version}
+        base = max((file.version for file in older.values() if file.kind.is_whole), default=0)
+        candidates = sorted((file.version, name) for name, file in older.items() if file.version >= base)
+        return newest, _paths(folder, (name for _, name in candidates)), ()
     except FormatError as error:
         return newest, (), (damage_of(folder, error),)
 
 
 def _paths(folder: str, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{folder}/{name}" for name in names)
-
-
-def _of_version(names: Iterable[str], version: int) -> tuple[str, ...]:
-    try:
-        return files_of_version(names, version)
-    except FormatError:
-        return ()
-
-
-def _candidates(names: Iterable[str], version: int) -> list[str]:
-    older = {name: file for name in names if (file := parse_state_file(name)) and file.version < version}
-    base = max((file.version for file in older.values() if file.kind.is_whole), default=0)
-    return sorted(
-        (name for name, file in older.items() if file.version >= base), key=lambda name: (older[name].version, name)
-    )

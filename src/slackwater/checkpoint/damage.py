@@ -140,17 +140,7 @@ class _StartCheck(_Check):
         return UnreadState(tuple(self.unread), sum(self.unread.values()), self.opened.store.traits.remote)
 
     def run(self) -> list[Damage]:
-        self._logs()
-        self._sources()
-        marks = marks_of_inventory(self.opened.logs, self.opened.inventory)
-        self.damage.extend(damage_by_names(self.opened, marks, self.opened.logs.newest_commit))
-        self._state()
-        if self.all_state:
-            self._schemas()
-        return self.damage
-
-    def _logs(self) -> None:
-        logs = self.opened.logs
+        logs, listing, inventory = self.opened.logs, self.opened.listing, self.opened.inventory
         self.damage.extend(logs.damage)
         # Opening the checkpoint has parsed these files, but not compared them with their checksums.
         for path, entry in (
@@ -158,7 +148,7 @@ class _StartCheck(_Check):
             (offset_path(logs.planned), logs.newest_offset),
             (commit_path(logs.committed), logs.newest_commit),
         ):
-            if entry is not None and self.opened.listing.has(hadoop_checksum_path(path)):
+            if entry is not None and listing.has(hadoop_checksum_path(path)):
                 self._parse(path, lambda _: None)
         if len(logs.offset_ids) > 1:
             self._parse(offset_path(logs.offset_ids[-2]), parse_offset_entry)
@@ -166,6 +156,15 @@ class _StartCheck(_Check):
             # MicroBatchExecution.populateStartOffsets: the start of the newest batch is the end of the one before.
             path = offset_path(logs.planned - 1)
             self.damage.append(Damage(path, "missing", "the plan of the batch before the newest", "nothing"))
+        self._sources()
+        self.damage.extend(damage_by_names(self.opened, marks_of_inventory(logs, inventory), logs.newest_commit))
+        self._state()
+        # Spark compares the query with schemas; a missing schema is a separate finding (SW-STATE-006).
+        stores = ((operator, name) for operator in sorted(inventory.stores) for name in inventory.names(operator))
+        schemas = (path for operator, name in stores for path in schema_paths(listing, operator, name))
+        for path in filter(listing.has, schemas if self.all_state else ()):
+            self._parse(path, parse_state_schema)
+        return self.damage
 
     def _sources(self) -> None:
         planned = self._planned_log_offsets()
@@ -250,30 +249,12 @@ class _StartCheck(_Check):
         self.with_lineage.add(path)
         return found[0] if found else None
 
-    def _schemas(self) -> None:
-        """Parses schemas. Spark compares the query with them; a missing schema is a separate finding (SW-STATE-006)."""
-        inventory, listing = self.opened.inventory, self.opened.listing
-        for operator in sorted(inventory.stores):
-            for name in inventory.names(operator):
-                for path in schema_paths(listing, operator, name):
-                    if listing.has(path):
-                        self._parse(path, parse_state_schema)
-
     def _require_bytes(self, path: str) -> None:
         try:
             if self._size(path) == 0:
                 self.damage.append(Damage(path, "empty", "state", "0 bytes"))
         except OSError as error:
             self.damage.append(damage_of(path, error))
-
-    def _check_sums(self, path: str, size: int) -> None:
-        if not self.opened.listing.has(path):
-            return
-        if self.opened.listing.has(hadoop_checksum_path(path)):
-            self._parse(path, lambda _: None, thorough=True)
-        else:
-            # RocksDB alone can verify it, and has to open the whole version for that.
-            self.unread[path] = size
 
     def _size_or_zero(self, path: str) -> int:
         try:
@@ -287,7 +268,14 @@ class _StartCheck(_Check):
             folder = path.rpartition("/")[0]
             self._check_tables(folder, version)
             for table in version.tables if self.all_state else ():
-                self._check_sums(f"{folder}/SSTs/{table.stored_name}", table.size)
+                stored = f"{folder}/SSTs/{table.stored_name}"
+                if not self.opened.listing.has(stored):
+                    continue
+                if self.opened.listing.has(hadoop_checksum_path(stored)):
+                    self._parse(stored, lambda _: None, thorough=True)
+                else:
+                    # RocksDB alone can verify it, and has to open the whole version for that.
+                    self.unread[stored] = table.size
             return
         require_frames(data)
         beside = (hadoop_checksum_path(path), spark_checksum_path(path))
@@ -331,16 +319,14 @@ class _FileCheck(_Check):
         for folder in self.opened.listing.folders.values():
             for name in folder.files:
                 path = f"{folder.path}/{name}" if folder.path else name
-                if not name.startswith(".") and not is_leftover(name) and path not in ignored:
-                    self._check(folder.path, name, path)
+                if name.startswith(".") or is_leftover(name) or path in ignored:
+                    continue
+                before = len(self.damage)
+                self._parse(path, partial(self._parse_content, folder.path, name), thorough=True)
+                if any(item.path == path and item.kind == "missing" for item in self.damage[before:]):
+                    # It was listed, so Spark has removed it since; what must not be missing is found by names.
+                    del self.damage[before:]
         return self.damage
-
-    def _check(self, folder: str, name: str, path: str) -> None:
-        before = len(self.damage)
-        self._parse(path, lambda data: self._parse_content(folder, name, data), thorough=True)
-        if any(item.path == path and item.kind == "missing" for item in self.damage[before:]):
-            # It was listed, so Spark has removed it since; what must not be missing is found by names.
-            del self.damage[before:]
 
     def _parse_content(self, folder: str, name: str, data: bytes) -> None:
         parsed = parse_state_file(name)

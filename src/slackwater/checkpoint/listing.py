@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from slackwater.checkpoint.layout import SST_FOLDERS, parse_id, parse_state_file
@@ -82,10 +83,13 @@ def bytes_of(store: ReadStore, listing: Listing, paths: Iterable[str], *, ask: b
         folder = listing.folder(path)
         if folder.sizes is not None:
             total += sum(folder.sizes)
-        elif folder.files and not ask:
+            continue
+        if folder.files and not ask:
             return None
-        else:
-            total += sum(_size(store, f"{path}/{name}" if path else name) for name in folder.files)
+        for name in folder.files:
+            # Deleted since it was listed; reading it reports that.
+            with suppress(OSError):
+                total += store.size(f"{path}/{name}" if path else name)
     return total
 
 
@@ -93,14 +97,6 @@ def bytes_if_cheap(store: ReadStore, listing: Listing) -> int | None:
     """``None`` if asking for sizes would take too long."""
     files = sum(len(folder.files) for folder in listing.folders.values())
     return bytes_of(store, listing, listing.folders, ask=files <= SMALL and not store.traits.remote)
-
-
-def _size(store: ReadStore, path: str) -> int:
-    try:
-        return store.size(path)
-    except OSError:
-        # Deleted since it was listed; reading it reports that.
-        return 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -109,28 +109,19 @@ def marks(store: ReadStore) -> Marks:
 
 
 def marks_of_inventory(logs: CheckpointLogs, inventory: StateInventory) -> Marks:
-    state = state_mark(logs, inventory) if inventory.stores else None
+    # The newest batch that all stores can load, by file names; -1 for none.
+    state = next(loadable_batches(logs, inventory), NONE_YET) if inventory.stores else None
     return Marks(planned=logs.planned, committed=logs.committed, state=state)
 
 
-def state_mark(logs: CheckpointLogs, inventory: StateInventory) -> int:
-    """The newest batch that all stores can load, by file names; -1 for none."""
+def loadable_batches(logs: CheckpointLogs, inventory: StateInventory) -> Iterator[int]:
+    """The newest first."""
     if any(versions.ids for _, _, _, versions in inventory.each()):
         # In format 2 the commit names the batch's files; others of the version do not count.
-        return next(
-            (batch for batch in reversed(logs.commit_ids) if _named_by_commit(logs, batch, inventory)), NONE_YET
-        )
-    counts = _partition_counts(logs) or {None}
-    return max(max(_common_versions(inventory, count), default=0) - 1 for count in counts)
-
-
-def loadable_batches(logs: CheckpointLogs, inventory: StateInventory) -> frozenset[int]:
-    if not inventory.stores:
-        return frozenset()
-    if any(versions.ids for _, _, _, versions in inventory.each()):
-        return frozenset(batch for batch in logs.commit_ids if _named_by_commit(logs, batch, inventory))
-    counts = _partition_counts(logs) or {None}
-    return frozenset(version - 1 for count in counts for version in _common_versions(inventory, count))
+        yield from (batch for batch in reversed(logs.commit_ids) if _named_by_commit(logs, batch, inventory))
+    elif inventory.stores:
+        found = (_common_versions(inventory, count) for count in _partition_counts(logs) or {None})
+        yield from sorted((version - 1 for version in frozenset[int]().union(*found)), reverse=True)
 
 
 def _common_versions(inventory: StateInventory, partition_count: int | None) -> frozenset[int]:
@@ -184,17 +175,13 @@ def _named_by_commit(logs: CheckpointLogs, batch: int, inventory: StateInventory
         commit = logs.commit(batch)
     except (FormatError, OSError):
         return False
-    return bool(commit.state_unique_ids) and _has_all(commit, batch + 1, inventory)
-
-
-def _has_all(commit: CommitEntry, version: int, inventory: StateInventory) -> bool:
     for operator, partitions in (commit.state_unique_ids or {}).items():
         there = inventory.stores.get(int(operator) if operator.isdigit() else NONE_YET, {})
         for partition, ids in enumerate(partitions):
             stores = there.get(partition, {})
-            if not all(any(held.has(version, unique_id) for held in stores.values()) for unique_id in ids):
+            if not all(any(held.has(batch + 1, unique_id) for held in stores.values()) for unique_id in ids):
                 return False
-    return True
+    return bool(commit.state_unique_ids)
 
 
 def source_order(name: str) -> tuple[int, int, str]:
@@ -234,7 +221,13 @@ def read_checked(store: ReadStore, listing: Listing, path: str, *, thorough: boo
     verified = False
     beside = hadoop_checksum_path(path)
     if listing.has(beside):
-        verified = _check_hadoop(store, path, beside, data, damage)
+        # Hadoop reads a file unchecked if its side file is malformed; so it is still read, with damage.
+        try:
+            mismatch = hadoop_mismatch(data, store.read(beside))
+            verified = mismatch is None
+            damage += [] if mismatch is None else [Damage(path, "checksum", "the bytes of Hadoop's checksum", mismatch)]
+        except (FormatError, OSError) as error:
+            damage.append(damage_of(beside, error))
     beside = spark_checksum_path(path)
     if listing.has(beside) and not path.endswith(".crc"):
         # Either checksum covers every byte of the file, so one that matches is enough.
@@ -242,42 +235,38 @@ def read_checked(store: ReadStore, listing: Listing, path: str, *, thorough: boo
     return CheckedFile(data, verified, tuple(damage))
 
 
-def _check_hadoop(store: ReadStore, path: str, beside: str, data: bytes, damage: list[Damage]) -> bool:
-    """Hadoop reads a file unchecked if its side file is malformed; so it is still read, with damage."""
-    try:
-        mismatch = hadoop_mismatch(data, store.read(beside))
-    except (FormatError, OSError) as error:
-        damage.append(damage_of(beside, error))
-        return False
-    if mismatch is not None:
-        damage.append(Damage(path, "checksum", "the bytes of Hadoop's checksum", mismatch))
-    return mismatch is None
-
-
 def _check_spark(
     store: ReadStore, path: str, beside: str, data: bytes, damage: list[Damage], *, thorough: bool
 ) -> bool:
     try:
-        recorded = parse_spark_checksum(store.read(beside))
+        algorithm, value, size = parse_spark_checksum(store.read(beside))
     except (FormatError, OSError) as error:
         damage.append(damage_of(beside, error))
         return False
-    mismatch = _spark_mismatch(*recorded, data, thorough=thorough)
+    mismatch = None
+    if size != len(data):
+        mismatch = f"{len(data)} bytes instead of {size}"
+    # Spark 4.1 to 4.3 write CRC32C only; another algorithm is from a newer release, and no damage.
+    elif thorough and algorithm == "CRC32C":
+        import google_crc32c  # noqa: PLC0415  (a library that most commands do without)
+
+        found = google_crc32c.value(data)
+        mismatch = None if found == value else f"CRC32C {found:#010x} instead of {value:#010x}"
     if mismatch is not None:
         damage.append(Damage(path, "checksum", "the bytes of Spark's checksum", mismatch))
     return mismatch is None and thorough
 
 
-def _spark_mismatch(algorithm: str, value: int, size: int, data: bytes, *, thorough: bool) -> str | None:
-    if size != len(data):
-        return f"{len(data)} bytes instead of {size}"
-    # Spark 4.1 to 4.3 write CRC32C only; another algorithm is from a newer release, and no damage.
-    if not thorough or algorithm != "CRC32C":
+def read_or_damage(store: ReadStore, listing: Listing, path: str, damage: list[Damage]) -> bytes | None:
+    """``None`` for an unreadable file, which is added to the damage."""
+    try:
+        # Spark writes checksums of its own for state files only, so numpy would be imported for nothing.
+        checked = read_checked(store, listing, path, thorough=False)
+    except OSError as error:
+        damage.append(damage_of(path, error))
         return None
-    import google_crc32c  # noqa: PLC0415  (a library that most commands do without)
-
-    found = google_crc32c.value(data)
-    return None if found == value else f"CRC32C {found:#010x} instead of {value:#010x}"
+    damage.extend(checked.damage)
+    return checked.data
 
 
 NO_DATA_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"

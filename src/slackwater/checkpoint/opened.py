@@ -10,7 +10,7 @@ from slackwater.checkpoint.inventory import Lineage, read_inventory
 from slackwater.checkpoint.layout import offset_path
 from slackwater.checkpoint.listing import LimitedStore, Listing, limited, read_listing
 from slackwater.checkpoint.logs import CheckpointLogs, damage_of, logs_of_listing
-from slackwater.core.checkpoint import Damage, OffsetEntry, ReadLimits, StateFile, StateInventory
+from slackwater.core.checkpoint import Damage, ReadLimits, StateFile, StateInventory
 from slackwater.core.errors import FormatError
 from slackwater.storage.protocols import ReadStore
 
@@ -38,7 +38,12 @@ class OpenedCheckpoint:
             damage = (damage_of(offset_path(batch), error),) if batch in self.logs.offset_ids else ()
         with suppress(FormatError, OSError):
             commit = self.logs.commit(batch)
-        pinning = offset or self._nearest_plan(batch)
+        pinning = offset
+        nearest = sorted(self.logs.offset_ids, key=lambda number: abs(number - batch))
+        for other in nearest if offset is None else ():
+            with suppress(FormatError, OSError):
+                pinning = self.logs.offset(other)
+                break
         return BatchState(self.store, self.listing, self.inventory, batch, offset, commit, pinning, damage)
 
     def check_changes(self, data: bytes, file: StateFile, *, whole: bool = True) -> Lineage:
@@ -46,12 +51,6 @@ class OpenedCheckpoint:
         from slackwater.checkpoint.state.changelog import check_changes  # noqa: PLC0415  (imports numpy and pyarrow)
 
         return check_changes(data, file, self.store.state_budget(), whole=whole)
-
-    def _nearest_plan(self, batch: int) -> OffsetEntry | None:
-        for other in sorted(self.logs.offset_ids, key=lambda number: abs(number - batch)):
-            with suppress(FormatError, OSError):
-                return self.logs.offset(other)
-        return None
 
 
 def open_checkpoint(store: ReadStore, limits: ReadLimits | None = None) -> OpenedCheckpoint:

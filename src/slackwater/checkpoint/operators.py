@@ -43,7 +43,19 @@ class OperatorReader:
         return tuple(self.operator(number, batch) for number in self.listing.numbered_directories(STATE))
 
     def operator(self, number: int, batch: int | None = None) -> Operator:
-        named = self._metadata(number, batch)
+        folder = f"{STATE}/{number}/_metadata"
+        # Each start of the query writes an entry: the newest up to the batch is the one that it ran with.
+        versions = [entry for entry in self.listing.ids(f"{folder}/v2") if batch is None or entry <= batch]
+        paths = [f"{folder}/v2/{entry}" for entry in reversed(versions)]
+        if self.listing.has(f"{folder}/metadata"):
+            paths.append(f"{folder}/metadata")
+        named = None
+        for path in paths:
+            try:
+                named = parse_operator_metadata(self._read(path))
+                break
+            except (FormatError, OSError) as error:
+                self.damage.append(damage_of(path, error))
         recorded = named.stores if named is not None else ()
         found = recorded or tuple(OperatorStore(name) for name in self.inventory.names(number))
         stores = tuple(self._with_schemas(number, store) for store in found)
@@ -51,20 +63,6 @@ class OperatorReader:
         if named is not None:
             return named._replace(id=number, partitions=present, stores=stores)
         return Operator(number, infer_name(stores), True, present, stores)
-
-    def _metadata(self, number: int, batch: int | None) -> Operator | None:
-        folder = f"{STATE}/{number}/_metadata"
-        # Each start of the query writes an entry: the newest up to the batch is the one that it ran with.
-        versions = [entry for entry in self.listing.ids(f"{folder}/v2") if batch is None or entry <= batch]
-        paths = [f"{folder}/v2/{entry}" for entry in reversed(versions)]
-        if self.listing.has(f"{folder}/metadata"):
-            paths.append(f"{folder}/metadata")
-        for path in paths:
-            try:
-                return parse_operator_metadata(self._read(path))
-            except (FormatError, OSError) as error:
-                self.damage.append(damage_of(path, error))
-        return None
 
     def _with_schemas(self, number: int, store: OperatorStore) -> OperatorStore:
         # All listed files must exist: `StateSchemaMetadata` opens them, and Spark does not start without.

@@ -26,7 +26,7 @@ from slackwater.checkpoint.layout import (
     store_path,
 )
 from slackwater.checkpoint.listing import SMALL, Listing, bytes_of
-from slackwater.checkpoint.logs import CheckedFile, damage_of, marks_of_inventory, partitions_of_version, read_checked
+from slackwater.checkpoint.logs import damage_of, marks_of_inventory, partitions_of_version, read_or_damage
 from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.operators import OperatorReader
 from slackwater.checkpoint.sources import SourceReader
@@ -99,7 +99,12 @@ class CheckpointReader:
         self.damage.extend(sources.damage)
         self.damage.extend(damage_by_names(self.opened, marks, commits.get(marks.committed)))
         if self._is_small and not self._is_remote:
-            self._verify_rest()
+            # Checksums of unread files on a local disk, with only the standard library. Of a small local checkpoint all
+            # entries of both logs have been read already.
+            rest = (one for one in listing.folders.values() if one.path not in {OFFSETS, COMMITS})
+            paths = ((one.path, name) for one in rest for name in one.files if not name.startswith("."))
+            for parent, name in paths:
+                self._read(f"{parent}/{name}" if parent else name)
         release, evidence = oldest_spark(newest, commits.get(logs.committed), operators, listing, inventory)
         return CheckpointReport(
             location=self.opened.store.location,
@@ -147,7 +152,17 @@ class CheckpointReader:
         parse: Callable[[bytes], _Entry],
     ) -> dict[int, _Entry]:
         entries = dict(known)
-        for batch, data in self._read_all([batch for batch in self._kept(ids) if batch not in known], path_of):
+        batches = [batch for batch in self._kept(ids) if batch not in known]
+        if self._is_remote:
+            from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - light start: brings logging
+
+            # Each costs a request.
+            with ThreadPoolExecutor(_READ_AT_ONCE) as pool:
+                read = list(pool.map(self._read, map(path_of, batches)))
+        else:
+            read = [self._read(path_of(batch)) for batch in batches]
+        found = {batch: data for batch, data in zip(batches, read, strict=True) if data is not None}
+        for batch, data in found.items():
             try:
                 entries[batch] = parse(data)
             except FormatError as error:
@@ -159,26 +174,8 @@ class CheckpointReader:
         has_checksum = self.opened.listing.has(hadoop_checksum_path(path_of(batch)))
         return {} if entry is None or has_checksum or not self._is_remote else {batch: entry}
 
-    def _read_all(self, batches: list[int], path_of: Callable[[int], str]) -> list[tuple[int, bytes]]:
-        """Reads all files, in parallel if each costs a request."""
-        paths = [path_of(batch) for batch in batches]
-        if self._is_remote:
-            from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - light start: brings logging
-
-            with ThreadPoolExecutor(_READ_AT_ONCE) as pool:
-                read = list(pool.map(self._read, paths))
-        else:
-            read = [self._read(path) for path in paths]
-        return [(batch, checked.data) for batch, checked in zip(batches, read, strict=True) if checked is not None]
-
-    def _read(self, path: str) -> CheckedFile | None:
-        try:
-            checked = read_checked(self.opened.store, self.opened.listing, path, thorough=False)
-        except OSError as error:
-            self.damage.append(damage_of(path, error))
-            return None
-        self.damage.extend(checked.damage)
-        return checked
+    def _read(self, path: str) -> bytes | None:
+        return read_or_damage(self.opened.store, self.opened.listing, path, self.damage)
 
     def _operator_line(self, operator: Operator, batch: int, plan: OffsetEntry | None) -> OperatorLine:
         present = self.opened.inventory.stores.get(operator.id, {})
@@ -190,43 +187,27 @@ class CheckpointReader:
         present = self.opened.inventory.stores.get(operator.id, {})
         held = [present[one][store.name] for one in partitions if store.name in present[one]]
         common = frozenset.intersection(*{versions.loadable for versions in held}) if held else frozenset()
+        rows = size = None
+        if self.state and batch >= 0:
+            from slackwater.checkpoint.state.reader import StateReader  # noqa: PLC0415  (imports numpy and pyarrow)
+
+            reader = StateReader(self.opened.batch_state(batch))
+            rows = reader.count(operator, store)
+            self.damage.extend(reader.damage)
+        if self._sizes_are_asked or self._is_remote:
+            paths = [store_path(operator.id, partition, store.name) for partition in present]
+            size = self._bytes_of([*paths, *(f"{path}/{name}" for path in paths for name in SST_FOLDERS)])
         return StoreLine(
             store.name,
             next((versions.provider for versions in held if versions.provider), None),
             *version_range(common),
-            rows=self._count_rows(operator, store, batch),
-            bytes=self._store_bytes(operator.id, store.name, present),
+            rows=rows,
+            bytes=size,
             families=tuple(family.name for family in store.families) if store.with_families else (),
         )
 
-    def _count_rows(self, operator: Operator, store: OperatorStore, batch: int) -> int | None:
-        if not self.state or batch < 0:
-            return None
-        from slackwater.checkpoint.state.reader import StateReader  # noqa: PLC0415  (imports numpy and pyarrow)
-
-        reader = StateReader(self.opened.batch_state(batch))
-        rows = reader.count(operator, store)
-        self.damage.extend(reader.damage)
-        return rows
-
-    def _store_bytes(self, operator: int, store: str, partitions: Iterable[int]) -> int | None:
-        if not self._sizes_are_asked and not self._is_remote:
-            return None
-        paths = [store_path(operator, partition, store) for partition in partitions]
-        folders = [*paths, *(f"{path}/{name}" for path in paths for name in SST_FOLDERS)]
-        return self._bytes_of(folders)
-
     def _bytes_of(self, paths: Iterable[str]) -> int | None:
         return bytes_of(self.opened.store, self.opened.listing, paths, ask=self._sizes_are_asked)
-
-    def _verify_rest(self) -> None:
-        """Checksums of unread files on a local disk, with only the standard library."""
-        for folder in self.opened.listing.folders.values():
-            # Of a small local checkpoint all entries of both logs have been read already.
-            if folder.path not in {OFFSETS, COMMITS}:
-                for name in folder.files:
-                    if not name.startswith("."):
-                        self._read(f"{folder.path}/{name}" if folder.path else name)
 
     def _batch_line(self, batch: int, offset: OffsetEntry | None, commit: CommitEntry | None) -> BatchLine:
         logs = self.opened.logs

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from slackwater.checkpoint.layout import SOURCES, source_path
 from slackwater.checkpoint.listing import Listing
-from slackwater.checkpoint.logs import damage_of, read_checked, source_order
+from slackwater.checkpoint.logs import damage_of, read_or_damage, source_order
 from slackwater.core.checkpoint import Damage, OffsetEntry, SourceFile, SourceLine, SourceLog
 from slackwater.core.errors import FormatError
 from slackwater.core.units import MIB
@@ -90,21 +90,16 @@ class SourceReader:
         if data is None:
             return None
         try:
-            return kind.initial(log) or (_text_of_unknown(data) if kind is UNKNOWN else _text_of(data))
+            initial = kind.initial(log)
+            if initial or kind is not UNKNOWN:
+                return initial or _text_of(data)
+            parse_source_entry(data)
         except FormatError as error:
             self.damage.append(damage_of(log.path(_FIRST_ENTRY), error))
             return None
-
-    def read(self, path: str) -> bytes | None:
-        """``None`` for an unreadable file, which is added to the damage."""
-        try:
-            # Spark writes checksums of its own for state files only, so numpy would be imported for nothing.
-            checked = read_checked(self.store, self.listing, path, thorough=False)
-        except OSError as error:
-            self.damage.append(damage_of(path, error))
-            return None
-        self.damage.extend(checked.damage)
-        return checked.data
+        with suppress(FormatError):
+            return _text_of(data)
+        return None
 
 
 def parse_source_entry(data: bytes) -> None:
@@ -120,13 +115,6 @@ def parse_source_entry(data: bytes) -> None:
 
 def _text_of(data: bytes) -> str | None:
     return "\n".join(split_log(data, newest=1)[1]).strip() or None
-
-
-def _text_of_unknown(data: bytes) -> str | None:
-    parse_source_entry(data)
-    with suppress(FormatError):
-        return _text_of(data)
-    return None
 
 
 def names_of_entries(files: Iterable[str]) -> dict[int, str]:
@@ -168,7 +156,8 @@ class _EntryFiles(Mapping[int, str]):
     def data(self, entry: int) -> bytes | None:
         """``None`` for an unreadable entry. Raises KeyError."""
         if entry not in self._data:
-            self._data[entry] = self._reader.read(self.path(entry))
+            reader = self._reader
+            self._data[entry] = read_or_damage(reader.store, reader.listing, self.path(entry), reader.damage)
         return self._data[entry]
 
     def is_compacted(self, entry: int) -> bool:

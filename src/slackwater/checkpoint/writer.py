@@ -118,15 +118,10 @@ def _needed(folder: Folder, last: int) -> Iterator[str]:
             continue
         # Batch N makes state version N + 1. Names without a version, such as those of tables and schemas, may be needed
         # by any batch.
-        file = parse_state_file(_described(name))
+        described = name[1 : -len(_HIDDEN_SUM)] if name.startswith(".") and name.endswith(_HIDDEN_SUM) else name
+        file = parse_state_file(described.removesuffix(_SPARK_SUM))
         if file is None or file.version <= last + 1:
             yield name
-
-
-def _described(name: str) -> str:
-    if name.startswith(".") and name.endswith(_HIDDEN_SUM):
-        name = name[1 : -len(_HIDDEN_SUM)]
-    return name.removesuffix(_SPARK_SUM)
 
 
 def _with_paths_in(data: bytes, location: str) -> bytes:
@@ -134,12 +129,11 @@ def _with_paths_in(data: bytes, location: str) -> bytes:
     version, _, content = data.decode().partition("\n")
     record = json.loads(content)
     for store in record["stateStoreInfo"]:
-        store[_SCHEMA_PATHS] = [_moved(path, location) for path in store.get(_SCHEMA_PATHS, ())]
+        moved = []
+        for path in store.get(_SCHEMA_PATHS, ()):
+            # Hadoop writes `file:/a` and `file:///a`: the spelling of each path is kept.
+            scheme = _SCHEME.match(path)
+            prefix = scheme[0] if scheme and not is_uri(location) else ""
+            moved.append(f"{prefix}{location.rstrip('/')}/{STATE}/{path.rpartition(f'/{STATE}/')[2]}")
+        store[_SCHEMA_PATHS] = moved
     return f"{version}\n{json.dumps(record, separators=(',', ':'))}".encode()
-
-
-def _moved(path: str, location: str) -> str:
-    # Hadoop writes `file:/a` and `file:///a`: the spelling of each path is kept.
-    scheme = _SCHEME.match(path)
-    prefix = scheme[0] if scheme and not is_uri(location) else ""
-    return f"{prefix}{location.rstrip('/')}/{STATE}/{path.rpartition(f'/{STATE}/')[2]}"

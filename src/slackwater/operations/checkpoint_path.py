@@ -101,7 +101,15 @@ def checkpoint_path(ledger: Ledger, stream: StreamRecord) -> CheckpointPath:
     if local is None:
         return CheckpointPath(location.rstrip("/"))
     real = Path(local).resolve()
-    problem = _fixed(real)
+    problem = None
+    # rename(2) fails on a mount point (EBUSY).
+    if real.is_mount():
+        problem = "a mount point"
+    elif not os.access(next(one for one in (real.parent, *real.parent.parents) if one.exists()), os.W_OK):
+        problem = f"no permission to write to {real.parent}"
+    # The new checkpoint belongs to this user; a query of another user could not write to it.
+    elif real.exists() and real.stat().st_uid != os.geteuid():
+        problem = f"a directory of user {real.stat().st_uid}; this is user {os.geteuid()}"
     if problem is not None:
         raise Refused(
             "checkpoint-fixed",
@@ -112,18 +120,6 @@ def checkpoint_path(ledger: Ledger, stream: StreamRecord) -> CheckpointPath:
             hint="mount it one level higher, or repeat the command as the user who runs the query",
         )
     return CheckpointPath(str(real))
-
-
-def _fixed(real: Path) -> str | None:
-    # rename(2) fails on a mount point (EBUSY).
-    if real.is_mount():
-        return "a mount point"
-    if not os.access(next(one for one in (real.parent, *real.parent.parents) if one.exists()), os.W_OK):
-        return f"no permission to write to {real.parent}"
-    # The new checkpoint belongs to this user; a query of another user could not write to it.
-    if real.exists() and real.stat().st_uid != os.geteuid():
-        return f"a directory of user {real.stat().st_uid}; this is user {os.geteuid()}"
-    return None
 
 
 def recovery(real: Path, operation: str) -> tuple[str, ...]:

@@ -87,7 +87,7 @@ def _environment_changes(workspace: Workspace, stream: StreamRecord, reader: Que
 
 
 def _states(snapshot: Snapshot, opened: OpenedCheckpoint) -> frozenset[int]:
-    found = loadable_batches(opened.logs, opened.inventory)
+    found = frozenset(loadable_batches(opened.logs, opened.inventory))
     paths = (damage.path for damage in snapshot.damage if damage.path.startswith(f"{STATE}/"))
     if any(f"/{folder}/" in damage.path for damage in snapshot.damage for folder in SST_FOLDERS):
         # Any version may list the table.

@@ -6,7 +6,7 @@ Nothing is changed but the ledger's copies.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from graphlib import CycleError, TopologicalSorter
@@ -16,7 +16,6 @@ from slackwater.core.program import QueryProfile
 from slackwater.core.records import History, StreamRecord, member_id
 from slackwater.core.sink import Cut, OutputTreatment, Swap
 from slackwater.ledger.lease import JVM_WAIT_S, wait_until_free
-from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.ledger.recording.history import history_of, output_of, read_of, readers_of
 from slackwater.ledger.workspace import Workspace, find_stream
@@ -28,8 +27,8 @@ from slackwater.operations.gather import update_ledger
 from slackwater.operations.goals.goal import goal_named
 from slackwater.operations.plan.context import StreamFacts
 from slackwater.operations.plan.document import HOW_TO_PLAN, at_batch, plan_command
-from slackwater.operations.plan.plan import BATCH, BEFORE_ALL, EARLIEST, Plan, Request
-from slackwater.operations.planner import Changed, Planner, QueryReader
+from slackwater.operations.plan.plan import BATCH, BEFORE_ALL, EARLIEST, Plan, Request, change_of
+from slackwater.operations.planner import Changed, Planner
 from slackwater.sinks.common.contract import of_query
 from slackwater.sinks.common.registry import open_output
 
@@ -52,37 +51,24 @@ def make_plan(
     identifier = f"{made_at:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
     upgraded = request.pipeline_file or stream.pipeline_file
 
-    def reader(one: StreamRecord, target: int | None) -> QueryReader:
+    def read_query(one: StreamRecord, target: int | None) -> QueryProfile | None:
         reference = upgraded if one.pipeline == stream.pipeline else one.pipeline_file
-        return lambda: _read_present_query(workspace, one, reference, runtime, say, target=target)
+        try:
+            runtime.require_spark()
+        except EnvironmentMissing as error:
+            say(f"the changed query cannot be compared with the one that ran ({error.message}): all batches count")
+            return None
+        with runtime.open_replayer(workspace, one, reference, lambda _: None) as replayer:
+            say("the pipeline's code has changed since these batches ran: reading the query's plan")
+            check_restorable(workspace.ledger, one, target, replayer.program(), reference)
+            return replayer.profile()
 
     planner = Planner(
-        workspace, runtime, reader, identity=identifier, made_at=made_at.isoformat(timespec="seconds"), say=say
+        workspace, runtime, read_query, identity=identifier, made_at=made_at.isoformat(timespec="seconds"), say=say
     )
     facts = planner.facts(stream, request.pipeline_file, request.goal)
     changed = planner.refuse_without_session(facts, request)
     return derive_all(planner, facts, goal.complete(request, planner, facts), changed)
-
-
-def _read_present_query(
-    workspace: Workspace,
-    stream: StreamRecord,
-    reference: str,
-    runtime: QueryRuntime,
-    say: Callable[[str], None],
-    *,
-    target: int | None,
-) -> QueryProfile | None:
-    """``None`` without Spark or Java. Raises Refused (``rebuild-insufficient``) if no rebuild corrects the output."""
-    try:
-        runtime.require_spark()
-    except EnvironmentMissing as error:
-        say(f"the changed query cannot be compared with the one that ran ({error.message}): all batches count")
-        return None
-    with runtime.open_replayer(workspace, stream, reference, lambda _: None) as replayer:
-        say("the pipeline's code has changed since these batches ran: reading the query's plan")
-        check_restorable(workspace.ledger, stream, target, replayer.program(), reference)
-        return replayer.profile()
 
 
 def derive_all(planner: Planner, facts: StreamFacts, request: Request, changed: Changed | None = None) -> Plan:
@@ -99,78 +85,68 @@ def derive_all(planner: Planner, facts: StreamFacts, request: Request, changed: 
     derived = planner.derive(facts, request, planner.identity, changed=changed)
     if not request.downstream or not derived.actions:
         return derived
-    return _Stages(planner, request).with_later(stream, derived, facts)
+    return _with_later(planner, request, derived, facts)
 
 
-class _Stages:
-    def __init__(self, planner: Planner, request: Request) -> None:
-        self._planner = planner
-        self._ledger = planner.workspace.ledger
-        self._request = request
-        self._changes: list[tuple[StreamRecord, Cut]] = []
-
-    def with_later(self, stream: StreamRecord, derived: Plan, facts: StreamFacts) -> Plan:
-        self._changes.append((stream, _change(derived, facts)))
-        plans: list[Plan] = []
-        untouched: list[str] = []
-        for stage in _later(self._planner, stream):
-            ledger, found = self._ledger, list[int]()
-            for earlier, change in self._changes:
-                read = read_of(ledger, earlier, change, stage.full_name)
-                if read is None:
-                    continue
-                if not read and change.after > BEFORE_ALL:
-                    raise self._by_version(stage, earlier, change)
-                found.append(first_batch(history_of(ledger, stage), read) if read else 0)
-            batch = min(found, default=None)
-            if batch is None:
-                untouched.append(stage.full_name)
+def _with_later(planner: Planner, request: Request, derived: Plan, facts: StreamFacts) -> Plan:
+    ledger, first = planner.workspace.ledger, facts.stream
+    changes = [(first, _change(derived, facts))]
+    plans: list[Plan] = []
+    untouched: list[str] = []
+    for stage in _later(planner, first):
+        found = list[int]()
+        for earlier, change in changes:
+            read = read_of(ledger, earlier, change, stage.full_name)
+            if read is None:
                 continue
-            plans.append(self._derive(stage, stream, batch, member_id(self._planner.identity, len(plans) + 2)))
-        known = derived.facts
-        notes = (*known.notes, *(f"{name} has read nothing that is changed: nothing to do" for name in untouched))
-        return replace(derived, facts=replace(known, notes=notes), downstream=tuple(plans))
-
-    def _derive(self, stage: StreamRecord, first: StreamRecord, batch: int, identifier: str) -> Plan:
-        treatment: OutputTreatment = "swap" if self._request.output == "swap" else "cut"
+            if not read and change.after > BEFORE_ALL:
+                swap = plan_command(first.full_name, goal_named(request.goal).swapped(request, changes[0][1].after))
+                raise Refused(
+                    "cut-was-read-by-version",
+                    f"Stream {stage.full_name} reads the versions of a table: after a cut it would read again what "
+                    "earlier versions have added",
+                    where=open_output(earlier.sink).location,
+                    expected="an output that is replaced as a whole",
+                    found=f"a cut back to batch {change.after}",
+                    hint=f"build new output in staging: {swap}",
+                )
+            found.append(first_batch(history_of(ledger, stage), read) if read else 0)
+        batch = min(found, default=None)
+        if batch is None:
+            untouched.append(stage.full_name)
+            continue
         pipeline_file = first.pipeline_file if stage.pipeline == first.pipeline else ""
-        facts = self._planner.facts(stage, pipeline_file, self._request.goal)
-        request = request_from(batch, facts.snapshot.written_or_committed, treatment)
-        named = self._request.pipeline_named and pipeline_file != ""
-        # What was said of the order of rows is said of all queries of the plan.
-        order, file = self._request.row_order, facts.stream.pipeline_file
-        request = replace(
-            request, pipeline_file=file, pipeline_named=named, row_order=order, session=self._request.session
+        later = planner.facts(stage, pipeline_file, request.goal)
+        treatment: OutputTreatment = "cut"
+        goal, target = "rebuild", at_batch(batch - 1)
+        # A rebuild removes nothing, if the batch is not in the sink.
+        if batch <= later.snapshot.written_or_committed:
+            goal, target = "replay", f"{BATCH}{batch}" if batch > 0 else EARLIEST
+            treatment = "swap" if request.output == "swap" else "cut"
+        asked = replace(
+            Request.at(goal, target, output=treatment, downstream=True, ranges="new"),
+            pipeline_file=later.stream.pipeline_file,
+            pipeline_named=request.pipeline_named and pipeline_file != "",
+            # What was said of the order of rows is said of all queries of the plan.
+            row_order=request.row_order,
+            session=request.session,
         )
-        plan = self._planner.derive(facts, request, identifier, leader=(first.full_name, self._request))
-        self._changes.append((stage, _change(plan, facts)))
-        return plan
-
-    def _by_version(self, stage: StreamRecord, earlier: StreamRecord, change: Cut) -> Refused:
-        first, changed = self._changes[0]
-        request = goal_named(self._request.goal).swapped(self._request, changed.after)
-        return Refused(
-            "cut-was-read-by-version",
-            f"Stream {stage.full_name} reads the versions of a table: after a cut it would read again what earlier "
-            "versions have added",
-            where=open_output(earlier.sink).location,
-            expected="an output that is replaced as a whole",
-            found=f"a cut back to batch {change.after}",
-            hint=f"build new output in staging: {plan_command(first.full_name, request)}",
-        )
+        identifier = member_id(planner.identity, len(plans) + 2)
+        plans.append(planner.derive(later, asked, identifier, leader=(first.full_name, request)))
+        changes.append((stage, _change(plans[-1], later)))
+    known = derived.facts
+    notes = (*known.notes, *(f"{name} has read nothing that is changed: nothing to do" for name in untouched))
+    return replace(derived, facts=replace(known, notes=notes), downstream=tuple(plans))
 
 
 def _change(plan: Plan, facts: StreamFacts) -> Cut:
-    for action in plan.actions:
-        if isinstance(action.change, Cut):
-            return action.change
-        if isinstance(action.change, Swap):
-            output = of_query(open_output(facts.stream.sink), query_in(plan))
-            return output.whole(facts.history.written)
-    return Cut(plan.facts.target, ())
+    change = change_of(plan.actions)
+    if isinstance(change, Swap):
+        return of_query(open_output(facts.stream.sink), query_in(plan)).whole(facts.history.written)
+    return change or Cut(plan.facts.target, ())
 
 
-def _later(planner: Planner, stream: StreamRecord) -> Iterator[StreamRecord]:
+def _later(planner: Planner, stream: StreamRecord) -> list[StreamRecord]:
     ledger = planner.workspace.ledger
     # Readers are found by the copies of their logs in the ledger.
     update_ledger(planner.workspace, ledger.streams(), planner.updated)
@@ -178,23 +154,17 @@ def _later(planner: Planner, stream: StreamRecord) -> Iterator[StreamRecord]:
     pending = [stream]
     while pending:
         one = pending.pop()
-        for reader in _readers(ledger, one):
+        output, written, readers = output_of(ledger, one), history_of(ledger, one).written, list[str]()
+        if output.traits.swaps:
+            readers = readers_of(ledger, one, output.whole(written))
+        elif output.traits.cuts:
+            readers = readers_of(ledger, one, output.cut_after(BEFORE_ALL, written))
+        for reader in readers:
             if reader not in earlier:
                 pending.append(ledger.find_stream(reader))
             earlier.setdefault(reader, set()).add(one.full_name)
-    return iter([ledger.find_stream(name) for name in _in_order(earlier) if name != stream.full_name])
-
-
-def _readers(ledger: Ledger, stream: StreamRecord) -> list[str]:
-    output, written = output_of(ledger, stream), history_of(ledger, stream).written
-    if output.traits.swaps:
-        return readers_of(ledger, stream, output.whole(written))
-    return readers_of(ledger, stream, output.cut_after(BEFORE_ALL, written)) if output.traits.cuts else []
-
-
-def _in_order(earlier: Mapping[str, set[str]]) -> list[str]:
     try:
-        return list(TopologicalSorter({name: sorted(earlier[name]) for name in sorted(earlier)}).static_order())
+        ordered = [*TopologicalSorter({name: sorted(earlier[name]) for name in sorted(earlier)}).static_order()]
     except CycleError as error:
         raise Refused(
             "downstream-cycle",
@@ -202,6 +172,7 @@ def _in_order(earlier: Mapping[str, set[str]]) -> list[str]:
             found=" -> ".join(error.args[1]),
             hint="give one of them a new name and a new output",
         ) from error
+    return [ledger.find_stream(name) for name in ordered if name != stream.full_name]
 
 
 def first_batch(history: History, read: Mapping[str, int]) -> int:
@@ -214,14 +185,3 @@ def first_batch(history: History, read: Mapping[str, int]) -> int:
             if last is not None and last >= entry:
                 return batch
     return max(batches.batches, default=BEFORE_ALL) + 1
-
-
-def request_from(batch: int, written: int, output: OutputTreatment) -> Request:
-    """A replay, or a rebuild, which removes nothing, if no batch is in the sink (``written`` is its newest)."""
-    if batch <= written:
-        return _request("replay", f"{BATCH}{batch}" if batch > 0 else EARLIEST, output)
-    return _request("rebuild", at_batch(batch - 1), "cut")
-
-
-def _request(goal: str, target: str, output: OutputTreatment) -> Request:
-    return Request.at(goal, target, output=output, downstream=True, ranges="new")

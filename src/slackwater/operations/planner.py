@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from slackwater.core.sink import BackfillDirectory, Cut, Swap, cut_back
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings_about
 from slackwater.diagnose.refusal import refusal
-from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
+from slackwater.ledger.recording.batch_history import offsets_by_source
 from slackwater.ledger.recording.history import readers_of
 from slackwater.ledger.recording.places import checkpoints, home_place, inputs, outputs, overlap
 from slackwater.ledger.recording.snapshot import stream_id
@@ -43,10 +43,8 @@ from slackwater.sources import kind_of
 from slackwater.storage.user_files import read_text
 
 _ANOTHER = "give --into a directory that does not exist yet, outside of every output and of what streams read"
-QueryReader = Callable[[], QueryProfile | None]
-"""Reads the present query with Spark; ``None`` without Spark."""
-
-
+QueryReader = Callable[[StreamRecord, int | None], QueryProfile | None]
+"""Reads the present query of a stream, to continue after a batch, with Spark; ``None`` without Spark."""
 Changed: TypeAlias = tuple[Cut | Swap, tuple[str, ...], Cut | None]
 """The change of the output, the streams that have read what it removes, and all that a swap replaces."""
 
@@ -54,15 +52,15 @@ Changed: TypeAlias = tuple[Cut | Swap, tuple[str, ...], Cut | None]
 class Planner:
     """Derives the plans of an operation; ``derive`` raises Refused if no exact and safe way exists.
 
-    ``query_readers`` read the present query of a stream to continue after a batch (``None``: the last written).
-    ``own_lease``: the caller holds the leases. The ledger has the logs of the streams in ``updated``.
+    ``read_query`` continues after the last written batch if it gets ``None``. ``own_lease``: the caller holds the
+    leases. The ledger has the logs of the streams in ``updated``.
     """
 
     def __init__(
         self,
         workspace: Workspace,
         runtime: QueryRuntime,
-        query_readers: Callable[[StreamRecord, int | None], QueryReader],
+        read_query: QueryReader,
         *,
         identity: str,
         made_at: str,
@@ -75,7 +73,7 @@ class Planner:
         self.say = say
         self.updated = set(updated)
         self._runtime = runtime
-        self._query_readers = query_readers
+        self._read_query = read_query
         self._made_at = made_at
         self._own_lease = own_lease
 
@@ -181,7 +179,12 @@ class Planner:
             )
         _refuse(facts, operation=identity)
         _refuse_unmarked(facts.snapshot, request)
-        _check_offsets(request, BatchHistory(facts.history))
+        batches = context.batches
+        newest = offsets_by_source(batches.offset(batches.batches[-1])) if batches.batches else {}
+        for source, offset in [*((one.source, one.offset) for one in request.starts), *request.ends.items()]:
+            log, recorded = batches.history.sources.get(source, {}), newest.get(source)
+            kind = kind_of(offset, log) if recorded is None and not log else kind_of(recorded, log)
+            kind.check_offset(source, offset, "the plan", log)
         context = replace(context, side=self.backfill_directory(facts.stream, request))
         scope = goal_named(request.goal).scope(context)
         if scope is None:
@@ -193,11 +196,38 @@ class Planner:
         """The plan. The query is read only if state is recomputed and recorded batches ran with other code."""
         scope, change = found
         if not scope.copied and scope.starts is None:
-            context = _with_query(context, self._query_readers(context.facts.stream, context.target))
+            # Nothing but its checkpoint shows whether a query that was only watched has state.
+            may_have_state = context.snapshot.stateful or context.snapshot.stream.is_watched
+            if may_have_state and not _is_recorded(context):
+                query = self._read_query(context.facts.stream, context.target)
+                request = replace(context.request, query_read=query is not None and context.request.query_read)
+                context = replace(context, query=query, request=request)
             scope = recomputed(context, scope)
-        _refuse_missing(context, scope)
+        name, available = context.snapshot.stream.full_name, StoreAvailability()
+        missing = context.batches.missing_for(scope.first, scope.target, available, "recorded")
+        missing += [line for kind, span in ranges_of(context.request) for line in kind.unavailable(span, available)]
+        if missing:
+            raise Refused(
+                "source-files-lost",
+                f"The source no longer has {len(missing)} files that have to be read",
+                where=f"stream {name}",
+                found=listed(missing),
+                hint="restore the files with their times (cp -p); nothing was changed",
+            )
+        refuse_replaced(name, context.batches.replaced(scope.first, scope.target, available), "nothing was changed")
         plan = plan_of(context, scope, change, identity, self._made_at)
-        return replace(plan, risks=(*plan.risks, *_risks_of_listing(context, scope, change)))
+        outputs = open_each(context.snapshot.stream.sink)
+        if scope.added and context.side is None:
+            seen = [one.seen_while_cut(None) for one in outputs]
+            risks = [f"an undo takes the batch out again: {text}" for text in seen if text is not None]
+        else:
+            # Where nothing is cut from several outputs the change has no part for each.
+            parts: Iterable[tuple[Output, Cut | Swap]] = zip(outputs, change.parts, strict=False)
+            seen = [
+                one.seen_while_swapped() if isinstance(part, Swap) else one.seen_while_cut(part) for one, part in parts
+            ]
+            risks = [text for text in seen if text is not None]
+        return replace(plan, risks=(*plan.risks, *risks))
 
     def _change(self, context: PlanContext, scope: Scope, operation: str) -> Changed:
         stream = context.snapshot.stream
@@ -248,29 +278,6 @@ class Planner:
         return swapped.swap_of(operation, stream.id or "", scope.target), tuple(readers), whole
 
 
-def _risks_of_listing(context: PlanContext, scope: Scope, change: Cut | Swap) -> Iterator[str]:
-    outputs = open_each(context.snapshot.stream.sink)
-    if scope.added and context.side is None:
-        seen = [one.seen_while_cut(None) for one in outputs]
-        yield from (f"an undo takes the batch out again: {text}" for text in seen if text is not None)
-        return
-    parts: Sequence[Cut | Swap] = change.parts
-    # Where nothing is cut from several outputs the change has no part for each.
-    for output, part in zip(outputs, parts, strict=False):
-        text = output.seen_while_swapped() if isinstance(part, Swap) else output.seen_while_cut(part)
-        yield from () if text is None else (text,)
-
-
-def _check_offsets(request: Request, batches: BatchHistory) -> None:
-    newest = offsets_by_source(batches.offset(batches.batches[-1])) if batches.batches else {}
-    given = [(one.source, one.offset) for one in request.starts] + list(request.ends.items())
-    for source, offset in given:
-        log = batches.history.sources.get(source, {})
-        recorded = newest.get(source)
-        kind = kind_of(offset, log) if recorded is None and not log else kind_of(recorded, log)
-        kind.check_offset(source, offset, "the plan", log)
-
-
 def _refuse(facts: StreamFacts, operation: str) -> None:
     known(facts.place)
     snapshot = facts.snapshot
@@ -286,17 +293,6 @@ def _refuse_unmarked(snapshot: Snapshot, request: Request) -> None:
     if snapshot.output.unmarked is not None and not goal_named(request.goal).allows_unmarked(request, snapshot):
         for finding in findings_about(snapshot, "marker"):
             raise refusal(finding, snapshot.stream.name)
-
-
-def _with_query(context: PlanContext, read_query: QueryReader) -> PlanContext:
-    # Nothing but its checkpoint shows whether a query that was only watched has state.
-    may_have_state = context.snapshot.stateful or context.snapshot.stream.is_watched
-    if not may_have_state or _is_recorded(context):
-        return context
-    query = read_query()
-    if query is None:
-        return replace(context, request=replace(context.request, query_read=False))
-    return replace(context, query=query)
 
 
 def _is_recorded(context: PlanContext) -> bool:
@@ -322,7 +318,22 @@ def _check_swap_by_program(workspace: Workspace, context: PlanContext, output: O
             hint=f"first: {output_command(stream, location, context.snapshot.code_file)}",
         )
     if output.staged_path(operation) is None or not output.exists:
-        raise _swap_by_program(context, output.location)
+        goal = goal_named(context.goal)
+        # The code of a query that was only watched is in each of the commands.
+        request = replace(context.request, output=goal.emptying_output, pipeline_named=False)
+        instead = (
+            f"empty the output instead: {plan_command(stream.full_name, request)}"
+            if context.snapshot.output.can_cut
+            else goal.without_cut(context)
+        )
+        raise Refused(
+            "swap-unsupported",
+            "The new output of a swap is written by the program's own writer into another path, and then put in place. "
+            "Here that is not possible: a function of the program chooses where to write, or there is no output yet, "
+            "or the output is a table that only its catalog can change",
+            where=output.location,
+            hint=f"{instead} {' '.join(map(quoted, code_words(context.snapshot)))}",
+        )
     if stream_id(workspace.home, stream) is None:
         raise Refused(
             "swap-unsupported",
@@ -330,22 +341,6 @@ def _check_swap_by_program(workspace: Workspace, context: PlanContext, output: O
             where=output.location,
             hint=f"first: {command('adopt', location, '--name', stream.name)}",
         )
-
-
-def _swap_by_program(context: PlanContext, location: str | None) -> Refused:
-    goal = goal_named(context.goal)
-    # The code of a query that was only watched is in each of the commands.
-    request = replace(context.request, output=goal.emptying_output, pipeline_named=False)
-    emptying = plan_command(context.snapshot.stream.full_name, request)
-    instead = f"empty the output instead: {emptying}" if context.snapshot.output.can_cut else goal.without_cut(context)
-    return Refused(
-        "swap-unsupported",
-        "The new output of a swap is written by the program's own writer into another path, and then put in place. "
-        "Here that is not possible: a function of the program chooses where to write, or there is no output yet, or "
-        "the output is a table that only its catalog can change",
-        where=location,
-        hint=f"{instead} {' '.join(map(quoted, code_words(context.snapshot)))}",
-    )
 
 
 def _hint_for_read(workspace: Workspace, context: PlanContext, output: Output, cut: Cut) -> str:
@@ -365,19 +360,3 @@ def _hint_for_read(workspace: Workspace, context: PlanContext, output: Output, c
 def _with_downstream(context: PlanContext) -> str:
     request = replace(context.request, downstream=True)
     return plan_command(context.snapshot.stream.full_name, request)
-
-
-def _refuse_missing(context: PlanContext, scope: Scope) -> None:
-    available = StoreAvailability()
-    missing = context.batches.missing_for(scope.first, scope.target, available, "recorded")
-    missing += [line for kind, span in ranges_of(context.request) for line in kind.unavailable(span, available)]
-    if missing:
-        raise Refused(
-            "source-files-lost",
-            f"The source no longer has {len(missing)} files that have to be read",
-            where=f"stream {context.snapshot.stream.full_name}",
-            found=listed(missing),
-            hint="restore the files with their times (cp -p); nothing was changed",
-        )
-    stream = context.snapshot.stream.full_name
-    refuse_replaced(stream, context.batches.replaced(scope.first, scope.target, available), "nothing was changed")

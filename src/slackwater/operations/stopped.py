@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from itertools import pairwise
 
 from slackwater.checkpoint.layout import METADATA
 from slackwater.checkpoint.writer import is_halted
 from slackwater.core.errors import Refused
-from slackwater.core.records import BatchRecord, OperationRecord, StreamRecord
+from slackwater.core.records import BatchRecord, StreamRecord
 from slackwater.core.units import utc_text
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.checkpoint_path import COPIES
@@ -68,40 +69,29 @@ def newest_file(workspace: Workspace, stream: StreamRecord, since_ms: int) -> tu
     last write, only other files count.
     """
     location = workspace.ledger.generation(stream.full_name, stream.current_generation).location
+    store = open_read_store(location)
+    if is_halted(store):
+        # An operation that was killed has written these files; the query cannot have started since.
+        return None
     # Those that may have changed the stream, oldest first. Without one, ``metadata`` is the query's own.
     operations = [one for one in workspace.ledger.operations(stream.full_name) if one.status != "refused"]
-    placed_ms = _swapped_in_ms(location) if operations else 0
-    placed = _placed(workspace, stream, operations[-1]) if placed_ms else None
-
-    def counts(file: str, written_ms: int) -> bool:
-        if written_ms <= since_ms or written_ms < placed_ms:
-            return False
-        path = file[len(location.rstrip("/")) + 1 :]
-        return written_ms > placed_ms or (placed is not None and path not in placed)
-
-    return max((one for one in _times_ms(location) if counts(*one)), key=lambda one: one[1], default=None)
-
-
-def _swapped_in_ms(location: str) -> int:
-    """When an operation may have replaced the last file; 0 on other stores. It writes ``metadata`` last, a query first,
-    and only once.
-    """
-    store = open_read_store(location)
-    if store.traits.moves_directories:
-        return 0
-    try:
-        return store.modified_ms(METADATA) or 0
-    except FileNotFoundError:
-        return 0
-
-
-def _placed(workspace: Workspace, stream: StreamRecord, operation: OperationRecord) -> frozenset[str] | None:
-    folder = workspace.home.operation(stream.pipeline, stream.name, operation.id)
-    try:
-        copies: dict[str, dict[str, str]] = json.loads(open_read_store(str(folder)).read(COPIES))
-    except (FileNotFoundError, ValueError, RecursionError):
-        return None
-    return frozenset(path for files in copies.values() for path in files)
+    # On stores without directories an operation writes ``metadata`` last, a query first, and only once.
+    replaces = operations and not store.traits.moves_directories
+    placed_ms, placed = modified_ms(Location(location) / METADATA) if replaces else 0, None
+    if placed_ms:
+        folder = workspace.home.operation(stream.pipeline, stream.name, operations[-1].id)
+        with suppress(FileNotFoundError, ValueError, RecursionError):
+            copies: dict[str, dict[str, str]] = json.loads(open_read_store(folder).read(COPIES))
+            placed = {path for files in copies.values() for path in files}
+    found = []
+    for path, written_ms in store.written_ms():
+        *folders, name = path.split("/")
+        # Files with a mark are of an operation, or what one that was killed has left of it.
+        if _WRITTEN_ONCE in folders or MARK in name or written_ms <= since_ms:
+            continue
+        if written_ms > placed_ms or (written_ms == placed_ms and placed is not None and path not in placed):
+            found.append((f"{store.location.rstrip('/')}/{path}", written_ms))
+    return max(found, key=lambda one: one[1], default=None)
 
 
 def modified_ms(file: Location) -> int:
@@ -110,15 +100,3 @@ def modified_ms(file: Location) -> int:
         return open_read_store(file.parent).modified_ms(file.name) or 0
     except FileNotFoundError:
         return 0
-
-
-def _times_ms(location: str) -> Iterator[tuple[str, int]]:
-    store = open_read_store(location)
-    if is_halted(store):
-        # An operation that was killed has written these files; the query cannot have started since.
-        return
-    for path, written_ms in store.written_ms():
-        *folders, name = path.split("/")
-        # Files with a mark are of an operation, or what one that was killed has left of it.
-        if _WRITTEN_ONCE not in folders and MARK not in name:
-            yield f"{store.location.rstrip('/')}/{path}", written_ms

@@ -239,8 +239,7 @@ def _seen_in(store: ReadStore) -> dict[str, object]:
 def _newest_switch(operation: Operation) -> str:
     """The newest applied operation that has switched generations."""
     stream = operation.stream
-    records = operation.ledger.operations(operation.plan.stream)
-    applied = sorted((one for one in records if one.status == "applied"), key=lambda one: one.started_ms)
+    applied = [one for one in operation.ledger.operations(operation.plan.stream) if one.status == "applied"]
     for one in reversed(applied):
         folder = operation.home.operation(stream.pipeline, stream.name, one.id)
         try:

@@ -296,7 +296,16 @@ class AdoptedObjects(AdoptedCheckpoint):
         if self.is_new_in_place:
             return
         # Copied once only: after the first file was replaced the location no longer has the old checkpoint.
-        copies = self._recorded_copies() or self._copy()
+        copies = self._recorded_copies()
+        if not copies:
+            relocate_operators(open_write_store(self.built), self.location)
+            # A copy that the list does not have yet is one that a killed attempt has left unfinished.
+            self._own.delete_tree(KEPT)
+            target = open_write_store(self.kept, private=True)
+            for folder, names in _files_by_folder(self._store):
+                target.copy_from(self._store, folder, names)
+            copies = {name: _hashes(open_read_store(self.folder / name)) for name in (_BUILT, KEPT)}
+            self._own.write(COPIES, json.dumps(copies, indent=1).encode())
         self._check(_BUILT, copies)
         self._halt()
         self._replace(_BUILT, KEPT, copies)
@@ -333,17 +342,6 @@ class AdoptedObjects(AdoptedCheckpoint):
             return None
         except (ValueError, RecursionError) as error:
             raise damaged(where, "the list of both copies", "no JSON") from error
-        return copies
-
-    def _copy(self) -> Copies:
-        relocate_operators(open_write_store(self.built), self.location)
-        # A copy that the list does not have yet is one that a killed attempt has left unfinished.
-        self._own.delete_tree(KEPT)
-        target = open_write_store(self.kept, private=True)
-        for folder, names in _files_by_folder(self._store):
-            target.copy_from(self._store, folder, names)
-        copies = {name: _hashes(open_read_store(self.folder / name)) for name in (_BUILT, KEPT)}
-        self._own.write(COPIES, json.dumps(copies, indent=1).encode())
         return copies
 
     def _check(self, name: str, copies: Copies) -> None:
@@ -383,14 +381,13 @@ def places_of(plan: Plan, stream: StreamRecord, home: Home, ledger: Ledger) -> C
 
 
 def _hashes(store: ReadStore) -> Mapping[str, str]:
-    return {path: _digest(store, path) for path in sorted(_files(store))}
-
-
-def _digest(store: ReadStore, path: str) -> str:
-    digest = hashlib.sha256()
-    for piece in store.read_pieces(path):
-        digest.update(piece)
-    return digest.hexdigest()
+    hashes = {}
+    for path in sorted(_files(store)):
+        digest = hashlib.sha256()
+        for piece in store.read_pieces(path):
+            digest.update(piece)
+        hashes[path] = digest.hexdigest()
+    return hashes
 
 
 def _files(store: ReadStore) -> Iterator[str]:

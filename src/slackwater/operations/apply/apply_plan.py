@@ -17,6 +17,7 @@ from slackwater.core.snapshot import Snapshot
 from slackwater.ledger.home import ensure_identity
 from slackwater.ledger.lease import LeaseCheck
 from slackwater.ledger.lease_keeper import LeaseKeeper
+from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.ledger.recording.history import history_of
 from slackwater.ledger.recording.snapshot import look_at_stream, stream_id
@@ -27,14 +28,14 @@ from slackwater.operations.actions.generations import pipeline_edited, query_in
 from slackwater.operations.apply.executor import (
     DIGEST_SHOWN,
     check_consent,
-    check_continued,
     check_number,
+    check_owner,
     compare,
     execute,
     plan_changed,
     summary_of,
 )
-from slackwater.operations.apply.journal import PRUNED, Journal
+from slackwater.operations.apply.journal import PRUNED, End, Journal
 from slackwater.operations.apply.operation import PLAN_FILE, Operation, QueryRuntime, Replayer
 from slackwater.operations.check_home import check_home, check_own
 from slackwater.operations.gather import readers_now, reconcile
@@ -42,13 +43,12 @@ from slackwater.operations.make_plan import derive_all
 from slackwater.operations.plan.assembly import listed
 from slackwater.operations.plan.context import batches_used, written_text
 from slackwater.operations.plan.document import has_plan, plan_again, render
-from slackwater.operations.plan.plan import Plan
-from slackwater.operations.planner import Planner, QueryReader
+from slackwater.operations.plan.plan import Plan, change_of
+from slackwater.operations.planner import Planner
 from slackwater.operations.stopped import check_stopped, modified_ms, written_since
 from slackwater.sinks.common.contract import of_query
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.files.backfill_output import backfill_output, found_in
-from slackwater.storage.open import Location
 
 Opened = Callable[[Plan], AbstractContextManager[Callable[[], Replayer]]]
 """Opens the replayer of a plan on first use."""
@@ -121,7 +121,7 @@ def _facts(
     plan, stream, history = operation.plan, operation.stream, operation.history
     ledger, batches = workspace.ledger, BatchHistory(history)
     facts, target = plan.facts, plan.facts.target
-    change = next((action.change for action in plan.actions if action.change is not None), None)
+    change = change_of(plan.actions)
     into = plan.request.into
 
     output = operation.output
@@ -207,9 +207,7 @@ def apply_plan(
         if operations[0].journal.in_progress or operations[0].journal.end in {"applied", PRUNED}:
             # All stages are checked before the first one is continued: a later refusal would leave the others changed.
             for operation in operations:
-                check_own(workspace, operation.plan.id)
-                _check_continued(operation)
-                check_continued(operation)
+                _check_continued(workspace, operation)
         else:
             for stream in streams:
                 check_stopped(workspace, stream, since_ms=0, stopped=stopped)
@@ -227,8 +225,12 @@ def is_started(workspace: Workspace, plan: Plan) -> bool:
 
 
 def _status(workspace: Workspace, plan: Plan) -> str | None:
-    operations = workspace.ledger.operations(plan.stream)
-    return next((one.status for one in operations if one.id == plan.id), None)
+    record = _recorded(workspace.ledger, plan)
+    return None if record is None else record.status
+
+
+def _recorded(ledger: Ledger, plan: Plan) -> OperationRecord | None:
+    return next((one for one in ledger.operations(plan.stream) if one.id == plan.id), None)
 
 
 def _check_whole(workspace: Workspace, plan: Plan) -> None:
@@ -237,34 +239,31 @@ def _check_whole(workspace: Workspace, plan: Plan) -> None:
         return
     records = (one for stream in workspace.ledger.streams() for one in workspace.ledger.operations(stream.full_name))
     whole = next((one for one in records if one.id == leader), None)
+    hint = "apply the plan that it is a part of"
+    if whole is not None:
+        pipeline, name = whole.stream.split("/", 1)
+        hint = command("apply", str(workspace.home.operation(pipeline, name, leader) / PLAN_FILE), "--yes")
     raise Refused(
         "plan-of-a-part",
         f"This plan is a downstream part of operation {leader}",
         where=f"stream {plan.stream}",
-        hint="apply the plan that it is a part of"
-        if whole is None
-        else command("apply", str(_file_of(workspace, whole.stream, leader)), "--yes"),
+        hint=hint,
     )
-
-
-def _file_of(workspace: Workspace, stream: str, operation: str) -> Location:
-    pipeline, name = stream.split("/", 1)
-    return workspace.home.operation(pipeline, name, operation) / PLAN_FILE
 
 
 def _apply_one(operations: Sequence[Operation], operation: Operation) -> bool:
     plan, ledger, journal = operation.plan, operation.ledger, operation.journal
     if journal.end in {"applied", PRUNED}:
         # Killed between the journal's last line and the ledger's, or later.
-        if any(one.id == plan.id and one.ended_ms is None for one in ledger.operations(plan.stream)):
-            ledger.end_operation(plan.id, journal.end, summary_of(plan))
+        _end(ledger, plan, journal.end, summary_of(plan))
         return False
     try:
         execute(operation)
     finally:
         # Later stages are recorded as ``applying``, which would refuse any other plan for their streams.
         if operations[0].journal.end == "refused":
-            _end_as_refused(operations[1:], f"operation {operations[0].plan.id} was refused")
+            for one in operations[1:]:
+                _end(ledger, one.plan, "refused", f"operation {operations[0].plan.id} was refused")
     return True
 
 
@@ -274,53 +273,53 @@ def _begin(workspace: Workspace, operations: Sequence[Operation], runtime: Query
         _check_derived(workspace, operations[0].plan, runtime, opened)
     except SlackwaterError as error:
         # Recorded by an attempt that was killed before its first action: it must not keep the streams from a new plan.
-        _end_as_refused(operations, str(error))
+        for operation in operations:
+            _end(operation.ledger, operation.plan, "refused", str(error))
         raise
     for operation in operations:
-        _record(operation)
+        # The ledger's record last: an operation that it lists as unfinished has the plan that apply and undo read.
+        plan, content = operation.plan, render(operation.plan)
+        operation.files.write(PLAN_FILE, content.encode())
+        now_ms, home = operation.ledger.now_ms(), ensure_identity(operation.home)
+        operation.journal.begin(OperationFiles(plan.id, home, operation.stream.id or "", content))
+        file = str(operation.whole / PLAN_FILE)
+        operation.ledger.begin_operation(
+            OperationRecord(plan.id, plan.stream, plan.goal, "applying", now_ms, summary=file)
+        )
 
 
 def _check_derived(workspace: Workspace, plan: Plan, code: QueryRuntime, opened: Opened) -> None:
     """Raises Moved if facts changed, UsageError if the plan was edited. The ledger was updated under the leases."""
     members = {one.stream: one for one in plan.members}
 
-    def reader(stream: StreamRecord, _target: int | None) -> QueryReader:
+    def read_query(stream: StreamRecord, _target: int | None) -> QueryProfile | None:
         member = members.get(stream.full_name)
         # A plan that was made without Spark is derived without it, too.
         if member is None or not member.request.query_read:
-            return lambda: None
-        return lambda: _profile(opened, member)
+            return None
+        with opened(member) as open_replayer:
+            return open_replayer().profile()
 
-    planner = Planner(workspace, code, reader, identity=plan.id, made_at=plan.made_at, own_lease=True, updated=members)
+    planner = Planner(
+        workspace, code, read_query, identity=plan.id, made_at=plan.made_at, own_lease=True, updated=members
+    )
     facts = planner.facts(workspace.ledger.find_stream(plan.stream), plan.pipeline_file, plan.goal)
     derived = derive_all(planner, facts, plan.request)
     again = {one.stream: one for one in derived.members}
     # Facts first: a stream that has changed is reported as that, and not as an edited plan.
     for one in plan.members:
         if one.stream in again:
-            _compare_facts(one, again[one.stream], plan)
+            found = {(known.action, known.name): known.expected for known in again[one.stream].preconditions}
+            places = ((known, (known.action, known.name)) for known in one.preconditions)
+            compare(one, ((known, found[place]) for known, place in places if place in found), plan)
     if [one.stream for one in plan.members] != [one.stream for one in derived.members]:
         raise _plan_edited(plan, "later stages", list(again), list(members), plan)
     for one in plan.members:
         check_number(one, again[one.stream], plan)
-        _compare(one, again[one.stream], plan)
-
-
-def _profile(opened: Opened, plan: Plan) -> QueryProfile:
-    with opened(plan) as open_replayer:
-        return open_replayer().profile()
-
-
-def _compare_facts(plan: Plan, derived: Plan, whole: Plan) -> None:
-    facts: Mapping[object, str] = {(one.action, one.name): one.expected for one in derived.preconditions}
-    known = [one for one in plan.preconditions if (one.action, one.name) in facts]
-    compare(plan, known, lambda one: facts[one.action, one.name], whole)
-
-
-def _compare(plan: Plan, derived: Plan, whole: Plan) -> None:
-    for field in _COMPARED:
-        if getattr(plan, field) != getattr(derived, field):
-            raise _plan_edited(plan, field, getattr(derived, field), getattr(plan, field), whole)
+        for field in _COMPARED:
+            planned, now = getattr(one, field), getattr(again[one.stream], field)
+            if planned != now:
+                raise _plan_edited(one, field, now, planned, plan)
 
 
 def _plan_edited(plan: Plan, what: str, expected: object, found: object, whole: Plan) -> UsageError:
@@ -339,19 +338,15 @@ def _shortened(value: object) -> str:
     return shown if len(shown) <= 200 else shown[:200] + "..."  # noqa: PLR2004 - enough to see what differs
 
 
-def _end_as_refused(operations: Sequence[Operation], why: str) -> None:
-    for operation in operations:
-        plan = operation.plan
-        if any(one.id == plan.id and one.ended_ms is None for one in operation.ledger.operations(plan.stream)):
-            operation.ledger.end_operation(plan.id, "refused", why)
+def _end(ledger: Ledger, plan: Plan, end: End, summary: str) -> None:
+    record = _recorded(ledger, plan)
+    if record is not None and record.ended_ms is None:
+        ledger.end_operation(plan.id, end, summary)
 
 
-def _check_continued(operation: Operation) -> None:
-    undoing = any(
-        one.id == operation.plan.id and one.status == UNDOING
-        for one in operation.ledger.operations(operation.plan.stream)
-    )
-    if operation.journal.being_undone or undoing:
+def _check_continued(workspace: Workspace, operation: Operation) -> None:
+    check_own(workspace, operation.plan.id)
+    if operation.journal.being_undone or _status(workspace, operation.plan) == UNDOING:
         raise Refused(
             "undo-unfinished",
             f"Operation {operation.plan.id} is being undone; what it had built may be removed already",
@@ -367,22 +362,15 @@ def _check_continued(operation: Operation) -> None:
         raise Refused(
             "plan-differs",
             f"Operation {operation.plan.id} was started with another plan of this id",
-            where=str(operation.folder / PLAN_FILE),
+            where=str(file),
             hint="continue with the plan that it started with: "
             f"{apply_command(str(operation.whole / PLAN_FILE), operation.session)}\n"
             f"or, to go back: {undo_command(operation.plan.id)}",
         )
-
-
-def _record(operation: Operation) -> None:
-    # The ledger's record last: an operation that it lists as unfinished has the plan that ``apply`` and ``undo`` read.
-    operation.files.write(PLAN_FILE, render(operation.plan).encode())
-    plan, now_ms = operation.plan, operation.ledger.now_ms()
-    home = ensure_identity(operation.home)
-    operation.journal.begin(OperationFiles(plan.id, home, operation.stream.id or "", render(plan)))
-    operation.ledger.begin_operation(
-        OperationRecord(plan.id, plan.stream, plan.goal, "applying", now_ms, summary=str(operation.whole / PLAN_FILE))
-    )
+    if operation.journal.end is None:
+        check_owner(operation)
+        for action in operation.plan.actions:
+            action.check_continued(operation)
 
 
 @contextmanager
@@ -394,16 +382,25 @@ def _one_at_a_time(
         kept: dict[str, Replayer] = {}
 
         def open_replayer(plan: Plan) -> Replayer:
-            if plan.id not in kept:
-                try:
-                    runtime.require_spark()
-                except EnvironmentMissing as error:
-                    error.hint = f"{error.hint}; applying plan {plan.id} replays batches with Spark"
-                    raise
-                _check_code(workspace, runtime, plan, whole)
-                stream = workspace.ledger.find_stream(plan.stream)
-                opened = runtime.open_replayer(workspace, stream, plan.pipeline_file, on_jvm, brief=_is_brief(plan))
-                kept[plan.id] = stack.enter_context(opened)
+            if plan.id in kept:
+                return kept[plan.id]
+            try:
+                runtime.require_spark()
+            except EnvironmentMissing as error:
+                error.hint = f"{error.hint}; applying plan {plan.id} replays batches with Spark"
+                raise
+            # A file whose digest is not in the plan is refused first: loading would run its code.
+            named = [one for one in plan.preconditions if one.name == "pipeline"]
+            named = named or [Precondition(0, "pipeline", "no digest")]
+            found = runtime.digest(plan.pipeline_file)
+            if not is_started(workspace, plan):
+                compare(plan, ((one, found) for one in named), whole)
+            elif any(one.expected != found for one in named):
+                raise pipeline_edited(plan, named[0].expected[:DIGEST_SHOWN], found[:DIGEST_SHOWN])
+            work, stream = plan.cost.apply, workspace.ledger.find_stream(plan.stream)
+            brief = work.batches == 0 or (work.duration_ms is not None and work.duration_ms <= BRIEF_MS)
+            opened = runtime.open_replayer(workspace, stream, plan.pipeline_file, on_jvm, brief=brief)
+            kept[plan.id] = stack.enter_context(opened)
             return kept[plan.id]
 
         @contextmanager
@@ -415,18 +412,3 @@ def _one_at_a_time(
             yield lambda: open_replayer(plan)
 
         yield keep
-
-
-def _is_brief(plan: Plan) -> bool:
-    work = plan.cost.apply
-    return work.batches == 0 or (work.duration_ms is not None and work.duration_ms <= BRIEF_MS)
-
-
-def _check_code(workspace: Workspace, runtime: QueryRuntime, plan: Plan, whole: Plan) -> None:
-    """Raises Moved or Refused for a file whose digest is not in the plan: loading would run its code."""
-    named = [one for one in plan.preconditions if one.name == "pipeline"] or [Precondition(0, "pipeline", "no digest")]
-    found = runtime.digest(plan.pipeline_file)
-    if not is_started(workspace, plan):
-        compare(plan, named, lambda _: found, whole)
-    elif any(one.expected != found for one in named):
-        raise pipeline_edited(plan, named[0].expected[:DIGEST_SHOWN], found[:DIGEST_SHOWN])

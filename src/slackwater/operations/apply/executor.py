@@ -9,7 +9,7 @@ can be neither continued nor restored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from slackwater.core.commands import apply_command, undo_command
@@ -21,11 +21,11 @@ from slackwater.core.verdict import Effect
 from slackwater.diagnose.program_changes import recorded_verdict
 from slackwater.diagnose.refusal import NO_GOAL, ways_with
 from slackwater.ledger.ledger import Ledger
-from slackwater.operations.action import PRECONDITIONS, Action, Precondition, PreconditionName
+from slackwater.operations.action import PRECONDITIONS, Precondition
 from slackwater.operations.apply.journal import End, move_away
 from slackwater.operations.apply.operation import PLAN_FILE, Operation
 from slackwater.operations.plan.document import plan_again, where_to
-from slackwater.operations.plan.plan import Plan, Undo
+from slackwater.operations.plan.plan import Plan, change_of
 from slackwater.sinks.common.contract import of_any_query
 from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.storage.open import Location
@@ -42,8 +42,8 @@ def check_consent(plan: Plan, command: str) -> None:
 
 
 def others_in(plan: Plan) -> Others:
-    changes = [action.change for action in plan.actions if action.change is not None]
-    return others_of(changes[0]) if changes else Others()
+    change = change_of(plan.actions)
+    return Others() if change is None else others_of(change)
 
 
 def refused(stream: str, found: Others, hint: str) -> Refused:
@@ -92,31 +92,27 @@ def compared_programs(ledger: Ledger, stream: StreamRecord, program: Mapping[str
     return {digest_of(one): recorded_verdict(one, program).effect <= Effect.COMPATIBLE for one in [*recorded, program]}
 
 
-def check_preconditions(plan: Plan, index: int, facts: Mapping[PreconditionName, Callable[[], str]]) -> None:
-    compare(
-        plan,
-        [one for one in plan.preconditions if one.action == index],
-        lambda precondition: facts[precondition.name](),
-        plan,
-    )
-
-
-def compare(
-    plan: Plan, preconditions: Iterable[Precondition], fact_of: Callable[[Precondition], str], whole: Plan
-) -> None:
+def compare(plan: Plan, facts: Iterable[tuple[Precondition, str]], whole: Plan) -> None:
     """Raises Moved at the first changed fact. The hint plans the ``whole`` again."""
-    for precondition in preconditions:
-        found = fact_of(precondition)
-        if found != precondition.expected:
-            raise Moved(
-                f"moved-{precondition.name}",
-                "Something has changed since the plan was made: "
-                + _what(precondition.name, precondition.expected, found),
-                where=f"stream {plan.stream}",
-                expected=_short(precondition.expected),
-                found=_short(found),
-                hint=f"plan again: {plan_again(whole)}",
-            )
+    for precondition, found in facts:
+        name, expected = precondition.name, precondition.expected
+        if found == expected:
+            continue
+        what = f"{PRECONDITIONS[name]} changed"
+        # A plan can be edited: what it expects may be no number.
+        numbers = expected.removeprefix("-").isdecimal() and found.isdecimal()
+        if name in ("committed", "planned", "written") and numbers and int(found) > int(expected):
+            first, last = int(expected) + 1, int(found)
+            batches = f"batch {first} was" if first == last else f"batches {first}-{last} were"
+            what = f"{batches} {name} since"
+        raise Moved(
+            f"moved-{name}",
+            f"Something has changed since the plan was made: {what}",
+            where=f"stream {plan.stream}",
+            expected=_short(expected),
+            found=_short(found),
+            hint=f"plan again: {plan_again(whole)}",
+        )
 
 
 def check_number(plan: Plan, derived: Plan, whole: Plan) -> None:
@@ -140,16 +136,6 @@ def _built(plan: Plan) -> int | None:
     return next((action.built for action in plan.actions if action.built is not None), None)
 
 
-def _what(name: PreconditionName, expected: str, found: str) -> str:
-    # A plan can be edited: what it expects may be no number.
-    numbers = expected.removeprefix("-").isdecimal() and found.isdecimal()
-    if name in ("committed", "planned", "written") and numbers and int(found) > int(expected):
-        first, last = int(expected) + 1, int(found)
-        batches = f"batch {first} was" if first == last else f"batches {first}-{last} were"
-        return f"{batches} {name} since"
-    return f"{PRECONDITIONS[name]} changed"
-
-
 def _short(value: str) -> str:
     return value if len(value) <= 60 else value[:DIGEST_SHOWN] + "..."  # noqa: PLR2004 - a digest is recognised by its start
 
@@ -162,14 +148,6 @@ def check_undo(operation: Operation) -> None:
         inverse.check(operation)
     for inverse in inverses:
         inverse.check_unused(operation)
-
-
-def check_continued(operation: Operation) -> None:
-    if operation.journal.end is not None:
-        return
-    check_owner(operation)
-    for action in operation.plan.actions:
-        action.check_continued(operation)
 
 
 def plan_changed(operation: str, file: Location) -> Refused:
@@ -206,18 +184,27 @@ def execute(operation: Operation) -> None:
     """Raises Refused (or another error) if nothing in use was changed, else OutcomeUnknown. KeyboardInterrupt leaves
     the operation to be continued or undone.
     """
-    journal = operation.journal
+    journal, plan, now_ms = operation.journal, operation.plan, operation.ledger.now_ms
     try:
-        for index, action in enumerate(operation.plan.actions):
-            if journal.state(index) != "done":
-                _apply_one(operation, index, action)
+        for index, action in enumerate(plan.actions):
+            if journal.state(index) == "done":
+                continue
+            operation.progress.action(action)
+            if journal.state(index) is None:
+                # Not checked again when it is continued: what a killed action did may itself have changed these facts.
+                seen, due = operation.look(), (one for one in plan.preconditions if one.action == index)
+                compare(plan, ((one, seen[one.name]()) for one in due), plan)
+                action.check_start(operation)
+                journal.write(index, action.kind, "started", now_ms())
+            facts = action.do(operation)
+            journal.write(index, action.kind, "done", now_ms(), facts)
     except (SlackwaterError, OSError) as error:
         _fail(operation, error)
         raise
     except KeyboardInterrupt as interrupt:
         interrupt.add_note(_ways(operation))
         raise
-    _end(operation, "applied", summary_of(operation.plan))
+    _end(operation, "applied", summary_of(plan))
 
 
 def summary_of(plan: Plan) -> str:
@@ -234,55 +221,28 @@ def undo(operation: Operation) -> None:
     _end(operation, "undone", "undone")
 
 
-def has_changed_what_is_in_use(operation: Operation) -> bool:
-    return any(
-        operation.journal.state(index) is not None
-        for index, action in enumerate(operation.plan.actions)
-        if action.changes_in_use
-    )
-
-
-def _apply_one(operation: Operation, index: int, action: Action) -> None:
-    journal, now_ms = operation.journal, operation.ledger.now_ms
-    operation.progress.action(action)
-    if journal.state(index) is None:
-        # Not checked again when it is continued: what a killed action has done may itself have changed these facts.
-        check_preconditions(operation.plan, index, operation.look())
-        action.check_start(operation)
-        journal.write(index, action.kind, "started", now_ms())
-    facts = action.do(operation)
-    journal.write(index, action.kind, "done", now_ms(), facts)
-
-
 def _take_back_all(operation: Operation) -> None:
-    for one in operation.plan.undo:
-        if operation.journal.state(one.action) is not None:
-            _undo_one(operation, one)
-
-
-def _undo_one(operation: Operation, one: Undo) -> None:
-    journal, now_ms = operation.journal, operation.ledger.now_ms
-    operation.progress.action(one.inverse)
-    if one.inverse.removes_generation:
-        _forget_work_on_it(operation)
-    journal.write(one.action, one.inverse.kind, "undoing", now_ms())
-    one.inverse.take_back(operation)
-    journal.write(one.action, one.inverse.kind, "undone", now_ms())
-
-
-def _forget_work_on_it(operation: Operation) -> None:
-    """Without an inverse, actions are undone with their generation, and have to be done again."""
-    inverted = {one.action for one in operation.plan.undo}
-    for index, action in enumerate(operation.plan.actions):
-        if index not in inverted and operation.journal.state(index) is not None:
-            operation.journal.write(index, action.kind, "undone", operation.ledger.now_ms())
+    journal, plan, now_ms = operation.journal, operation.plan, operation.ledger.now_ms
+    inverted = {one.action for one in plan.undo}
+    for one in plan.undo:
+        if journal.state(one.action) is None:
+            continue
+        operation.progress.action(one.inverse)
+        # Without an inverse, actions are undone with their generation, and have to be done again.
+        for index, action in enumerate(plan.actions) if one.inverse.removes_generation else ():
+            if index not in inverted and journal.state(index) is not None:
+                journal.write(index, action.kind, "undone", now_ms())
+        journal.write(one.action, one.inverse.kind, "undoing", now_ms())
+        one.inverse.take_back(operation)
+        journal.write(one.action, one.inverse.kind, "undone", now_ms())
 
 
 def _fail(operation: Operation, error: SlackwaterError | OSError) -> None:
     """Ends a failed apply. After a lost lease another process has the operation and may use its staging."""
     if isinstance(error, LeaseHeld):
         return
-    if operation.is_part or has_changed_what_is_in_use(operation):
+    changed = any(one.changes_in_use and operation.state_of(one) is not None for one in operation.plan.actions)
+    if operation.is_part or changed:
         raise OutcomeUnknown(
             "apply-interrupted",
             f"The plan was applied in part: {error}",

@@ -34,17 +34,13 @@ def _facts(record: Mapping[str, Any]) -> dict[str, Any]:
     return facts
 
 
-def _unguarded() -> None:
-    """Without a lease: nobody else can write."""
-
-
 class Journal:
     """``check_lease`` runs before each line: a process that lost its lease must neither write nor act. Raises
     FormatError (``journal-damaged``) if the journal cannot be parsed, or the copy has other lines.
     """
 
     def __init__(
-        self, folder: AnyLocation, copies: Ledger | None = None, check_lease: Callable[[], None] = _unguarded
+        self, folder: AnyLocation, copies: Ledger | None = None, check_lease: Callable[[], None] | None = None
     ) -> None:
         self._folder = Location(folder)
         self._path = self._folder / JOURNAL
@@ -56,8 +52,22 @@ class Journal:
         self._facts: dict[int, Mapping[str, Any]] = {}
         self.end: End | None = None
         self.started_ms: int | None = None
-        self._lines = b""
-        self._read()
+        file = self._path.local
+        if file is not None and file.is_symlink():
+            # Lines that are written would be written to the file that it names.
+            raise self._damaged("is a link", "a file of its own", f"a link to {file.readlink()}")
+        content = self._content()
+        self._lines = content[: content.rfind(b"\n") + 1]
+        for line in self._lines.splitlines():
+            self._take(line)
+        known = self._lines if self.files is None else self.files.journal.encode()
+        # The ledger has more lines if the file was deleted or cut short, or a kill came in between.
+        if not known.startswith(self._lines):
+            count = known.count(b"\n")
+            raise self._damaged("was changed", f"the {count} lines that the ledger has recorded", "other or more lines")
+        for line in known[len(self._lines) :].splitlines():
+            self._take(line)
+        self._lines = known
 
     def begin(self, files: OperationFiles) -> None:
         """Records the operation's files; lines of an earlier attempt stay."""
@@ -106,7 +116,8 @@ class Journal:
             self._facts.clear()
 
     def _append(self, record: Mapping[str, Any]) -> None:
-        self._check_lease()
+        if self._check_lease is not None:
+            self._check_lease()
         lines = self._lines + (json.dumps(record, sort_keys=True) + "\n").encode()
         if self._copies is not None and self.files is not None:
             # First, so that no file has a line that the copy lacks.
@@ -125,27 +136,6 @@ class Journal:
             return self._store.read(JOURNAL)
         except FileNotFoundError:
             return b""
-
-    def _read(self) -> None:
-        file = self._path.local
-        if file is not None and file.is_symlink():
-            # Lines that are written would be written to the file that it names.
-            raise self._damaged("is a link", "a file of its own", f"a link to {file.readlink()}")
-        content = self._content()
-        self._lines = content[: content.rfind(b"\n") + 1]
-        for line in self._lines.splitlines():
-            self._take(line)
-        if self.files is not None and self._lines != self.files.journal.encode():
-            self._take_missing(self.files.journal.encode())
-
-    def _take_missing(self, recorded: bytes) -> None:
-        """The file was deleted or cut short, or a kill came in between."""
-        if not recorded.startswith(self._lines):
-            count = recorded.count(b"\n")
-            raise self._damaged("was changed", f"the {count} lines that the ledger has recorded", "other or more lines")
-        for line in recorded[len(self._lines) :].splitlines():
-            self._take(line)
-        self._lines = recorded
 
     def _take(self, line: bytes) -> None:
         try:

@@ -6,7 +6,7 @@ It may read Kafka offsets before the stream's position, and files that count as 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,9 +25,9 @@ from slackwater.operations.plan.contributing import StateBounds
 from slackwater.operations.plan.document import HOW_TO_PLAN
 from slackwater.operations.plan.notes import summaries_of
 from slackwater.operations.plan.plan import EARLIEST, Request, SourceStart
-from slackwater.operations.plan.targets import NamedPosition, log_text, parse_target, position_target, target_text
+from slackwater.operations.plan.targets import log_text, parse_target, position_target, target_text
 from slackwater.sources import kind_of, kinds
-from slackwater.sources.common.contract import Claims, Position, SourceRange
+from slackwater.sources.common.contract import Claims, SourceRange
 from slackwater.sources.common.source import Source
 
 if TYPE_CHECKING:
@@ -36,39 +36,6 @@ if TYPE_CHECKING:
 
 _SHOWN = 3
 _OF_OPERATIONS = frozenset({"operation-unfinished", "operation-running"})
-
-
-def scope_of_backfill(context: PlanContext) -> Scope | None:
-    """``None`` for an empty range. Raises Refused if the stream cannot keep its position, its result would differ, or
-    the range is not free.
-    """
-    snapshot, request = context.snapshot, context.request
-    check_ready(snapshot)
-    live = live_ranges(snapshot, context.batches)
-    if {start.source for start in request.starts} != set(live):
-        raise UsageError(
-            "plan-damaged",
-            "The plan was changed or damaged: its range is not one of this query",
-            where=f"stream {snapshot.stream.full_name}",
-            expected=f"sources {', '.join(live)}",
-            found=", ".join(start.source for start in request.starts),
-            hint=f"nothing was changed; plan again: {HOW_TO_PLAN}",
-        )
-    wanted = [(kind, span) for kind, span in ranges_of(request) if span.start != span.end]
-    for kind, span in wanted:
-        check_free(snapshot, (kind, span), live[span.source], of_source(context.facts.executed, span.source))
-    if not wanted:
-        return None
-    # Into a directory the batch uses no id of the stream.
-    last = snapshot.marks.committed if context.side is not None else snapshot.marks.committed + 1
-    return Scope(
-        last,
-        last + 1,
-        None,
-        StateBounds(stateful=False, retention_ms=0, delay_ms=None),
-        starts=request.starts,
-        added=True,
-    )
 
 
 def check_ready(snapshot: Snapshot) -> None:
@@ -211,59 +178,6 @@ def check_free(
         )
 
 
-def named_range(
-    request: Request, facts: StreamFacts, read_file: Callable[[str], str]
-) -> tuple[NamedPosition, NamedPosition]:
-    """Raises UsageError (``target``), and Refused for a batch's position."""
-    batches, written = BatchHistory(facts.history), facts.snapshot.written_or_committed
-    return (
-        position_target(request.target, batches, written, read_file),
-        position_target(request.to or target_text(Target("latest")), batches, written, read_file),
-    )
-
-
-def with_range(
-    request: Request, ends: tuple[NamedPosition, NamedPosition], facts: StreamFacts, replayer: Replayer
-) -> Request:
-    """Raises UsageError (``target``), and Refused for a stateful query or a range that a source has lost."""
-    if replayer.profile().stateful:
-        raise stateful(facts.stream.full_name)
-    check_writer(facts.stream, replayer, into_directory=request.into is not None)
-    batches, snapshot = BatchHistory(facts.history), facts.snapshot
-    live = live_ranges(snapshot, batches)
-    current, now_ms = {source: span.end for source, span in live.items()}, round(time.time() * 1000)
-
-    def positions(named: NamedPosition) -> Mapping[str, Position]:
-        target, offsets = named
-        return replayer.positions(
-            target,
-            current,
-            logs=batches.history.sources,
-            now_ms=now_ms,
-            only_source=request.only_source,
-            offsets=offsets,
-        )
-
-    starts, stops_at = (positions(named) for named in ends)
-    found = {
-        source: kind_of(start.base.end, {}).range_between(
-            start.base,
-            stops_at[source].base,
-            Claims(live[source], of_source(facts.executed, source), replayer.compact_interval()),
-            to_next=request.to is None,
-        )
-        for source, start in starts.items()
-    }
-    return replace(
-        request,
-        starts=tuple(
-            SourceStart(source, one.start, log_text(one.log), None, f"source {source}: {one.summary}")
-            for source, one in found.items()
-        ),
-        ends={source: one.end for source, one in found.items()},
-    )
-
-
 def listed(items: Sequence[str]) -> str:
     more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
     return ", ".join(items[:_SHOWN]) + more
@@ -339,9 +253,44 @@ class Backfill(Goal):
         require_code(facts.stream, request.goal, facts.stream.pipeline_file)
         check_ready(facts.snapshot)
         planner.backfill_directory(facts.stream, request)
-        ends = named_range(request, facts, planner.read_file)
+        batches, written = BatchHistory(facts.history), facts.snapshot.written_or_committed
+        targets = (request.target, request.to or target_text(Target("latest")))
+        named = [position_target(one, batches, written, planner.read_file) for one in targets]
         with planner.present_query(facts.stream) as replayer:
-            return with_range(request, ends, facts, replayer)
+            if replayer.profile().stateful:
+                raise stateful(facts.stream.full_name)
+            check_writer(facts.stream, replayer, into_directory=request.into is not None)
+            live = live_ranges(facts.snapshot, batches)
+            current, now_ms = {source: span.end for source, span in live.items()}, round(time.time() * 1000)
+
+            starts, stops_at = (
+                replayer.positions(
+                    target,
+                    current,
+                    logs=batches.history.sources,
+                    now_ms=now_ms,
+                    only_source=request.only_source,
+                    offsets=offsets,
+                )
+                for target, offsets in named
+            )
+            found = {
+                source: kind_of(start.base.end, {}).range_between(
+                    start.base,
+                    stops_at[source].base,
+                    Claims(live[source], of_source(facts.executed, source), replayer.compact_interval()),
+                    to_next=request.to is None,
+                )
+                for source, start in starts.items()
+            }
+            return replace(
+                request,
+                starts=tuple(
+                    SourceStart(source, one.start, log_text(one.log), None, f"source {source}: {one.summary}")
+                    for source, one in found.items()
+                ),
+                ends={source: one.end for source, one in found.items()},
+            )
 
     def accepts_positions(self, request: Request) -> bool:
         return sorted(one.source for one in request.starts) == sorted(request.ends)
@@ -350,7 +299,36 @@ class Backfill(Goal):
         return None
 
     def scope(self, context: PlanContext, /) -> Scope | None:
-        return scope_of_backfill(context)
+        """``None`` for an empty range. Raises Refused if the stream cannot keep its position, its result would differ,
+        or the range is not free.
+        """
+        snapshot, request = context.snapshot, context.request
+        check_ready(snapshot)
+        live = live_ranges(snapshot, context.batches)
+        if {start.source for start in request.starts} != set(live):
+            raise UsageError(
+                "plan-damaged",
+                "The plan was changed or damaged: its range is not one of this query",
+                where=f"stream {snapshot.stream.full_name}",
+                expected=f"sources {', '.join(live)}",
+                found=", ".join(start.source for start in request.starts),
+                hint=f"nothing was changed; plan again: {HOW_TO_PLAN}",
+            )
+        wanted = [(kind, span) for kind, span in ranges_of(request) if span.start != span.end]
+        for kind, span in wanted:
+            check_free(snapshot, (kind, span), live[span.source], of_source(context.facts.executed, span.source))
+        if not wanted:
+            return None
+        # Into a directory the batch uses no id of the stream.
+        last = snapshot.marks.committed if context.side is not None else snapshot.marks.committed + 1
+        return Scope(
+            last,
+            last + 1,
+            None,
+            StateBounds(stateful=False, retention_ms=0, delay_ms=None),
+            starts=request.starts,
+            added=True,
+        )
 
     def nothing_to_do(self, context: PlanContext) -> tuple[str, ...]:
         return ("nothing to do: the range has nothing that no batch has read", *summaries_of(context.request.starts))

@@ -94,7 +94,18 @@ def recomputed(context: PlanContext, scope: Scope) -> Scope:
         check_reproducible(context.profile, context.snapshot.stream, context.request, context.leader)
     state = state_bounds(context)
     first = first_contributing(context.batches, target, state, context.code) if target >= 0 else 0
-    _check_sources(context, first, target)
+    # A base before batch ``first`` needs an empty range of each source; batch 0 needs none.
+    for kind, span in context.batches.spans(first, target) if 0 < first <= target else ():
+        if span.start is not None and kind.empty_base(span.start) is None:
+            raise Refused(
+                "source-unsupported",
+                f"A rebuild from batch {first} needs an empty range of source {span.source}, and none is known for its "
+                f"kind ({kind.kind})",
+                expected="a source of kind " + " or ".join(one.kind for one in kinds() if one.has_empty_base),
+                found=(span.end or "")[:120],
+                hint="a rebuild from batch 0 works for any source: "
+                + plan_command(context.snapshot.stream.full_name, context.request, retention=ALL),
+            )
     until = target if state.stateful and target >= 0 else None
     return replace(scope, first=first, state=state, state_until=until)
 
@@ -108,24 +119,6 @@ def scope_at(context: PlanContext, target: int) -> Scope:
     scope = Scope(target, 0, pending, unread, keeps_pending=context.written <= target)
     check_cut(context, scope)
     return scope
-
-
-def _check_sources(context: PlanContext, first: int, target: int) -> None:
-    """A base before batch ``first`` needs an empty range of each source; batch 0 needs none."""
-    if first == 0 or first > target:
-        return
-    stream = context.snapshot.stream
-    for kind, span in context.batches.spans(first, target):
-        if span.start is not None and kind.empty_base(span.start) is None:
-            raise Refused(
-                "source-unsupported",
-                f"A rebuild from batch {first} needs an empty range of source {span.source}, and none is known for its "
-                f"kind ({kind.kind})",
-                expected="a source of kind " + " or ".join(one.kind for one in kinds() if one.has_empty_base),
-                found=(span.end or "")[:120],
-                hint="a rebuild from batch 0 works for any source: "
-                + plan_command(stream.full_name, context.request, retention=ALL),
-            )
 
 
 class Rebuild(Goal):
@@ -153,31 +146,6 @@ class Rebuild(Goal):
 REBUILD = Rebuild()
 
 
-def scope_of_resume(context: PlanContext) -> Scope | None:
-    """``None`` if nothing has to be changed.
-
-    A batch that the sink would skip unread is cut and run again if possible: its rows count for the watermark. Raises
-    Refused or DataError if the next batch's state is not kept.
-    """
-    snapshot = context.snapshot
-    urgent = [finding for finding in stops(snapshot) if finding.code not in _OF_OPERATIONS]
-    for finding in urgent:
-        if finding.code in _NOT_OF_THE_CHECKPOINT:
-            raise refusal(finding, snapshot.stream.name)
-    if not urgent and not snapshot.misses_watermark:
-        return None
-    check_shown(context, context.written)
-    again, skipped = _run_again(context), _before_what_is_skipped(context)
-    scope = kept_scope(context, context.written) or (again or skipped if snapshot.skips_unread else skipped or again)
-    if not urgent and (scope is None or scope is skipped):
-        # That is what Spark does by itself.
-        return None
-    if scope is None:
-        raise _not_kept(context)
-    check_cut(context, scope)
-    return scope
-
-
 def kept_scope(context: PlanContext, target: int) -> Scope | None:
     """The scope with kept state, if any. A query without state needs only recorded ranges."""
     snapshot, batches = context.snapshot, context.batches
@@ -199,48 +167,51 @@ def kept_scope(context: PlanContext, target: int) -> Scope | None:
     )
 
 
-def _run_again(context: PlanContext) -> Scope | None:
-    snapshot, written = context.snapshot, context.written
-    if snapshot.marks.written is None or not snapshot.output.can_cut or not context.batches.is_whole(written):
-        return None
-    scope = kept_scope(context, written - 1)
-    return scope and replace(scope, keeps_pending=False)
-
-
-def _before_what_is_skipped(context: PlanContext) -> Scope | None:
-    """Spark's file sink skips the whole job (measured: the next batch fails with CANNOT_LOAD_STATE_STORE), so the state
-    after the batch must exist; for other sinks it runs without output.
-    """
-    written, snapshot = context.written, context.snapshot
-    if snapshot.marks.written is None or not context.batches.is_whole(written):
-        return None
-    scope = kept_scope(context, written - 1)
-    if scope is None or not snapshot.stateful:
-        return scope
-    if written in context.states:
-        return replace(scope, state_until=written)
-    return scope if snapshot.output.skipped_are_read else None
-
-
-def _not_kept(context: PlanContext) -> Refused:
-    stream, written = context.snapshot.stream, context.written
-    kept = max(context.states, default=None)
-    return Refused(
-        "state-not-kept",
-        f"Stream {stream.name} cannot continue after batch {written}: the checkpoint does not keep what that needs",
-        where=context.snapshot.generation.location,
-        expected=f"state and commit of batch {written}",
-        found="no state that can be loaded" if kept is None else f"state of batch {kept} as the newest",
-        hint=f"recompute it: {command('plan', 'rebuild', stream.full_name)}",
-    )
-
-
 class Resume(Goal):
     name = "resume"
     summary = "Make the stream startable from the state it has; the least change that does."
 
     def scope(self, context: PlanContext, /) -> Scope | None:
-        return scope_of_resume(context)
+        """``None`` if nothing has to be changed.
+
+        A batch that the sink would skip unread is cut and run again if possible: its rows count for the watermark.
+        Raises Refused or DataError if the next batch's state is not kept.
+        """
+        snapshot, written = context.snapshot, context.written
+        urgent = [finding for finding in stops(snapshot) if finding.code not in _OF_OPERATIONS]
+        for finding in urgent:
+            if finding.code in _NOT_OF_THE_CHECKPOINT:
+                raise refusal(finding, snapshot.stream.name)
+        if not urgent and not snapshot.misses_watermark:
+            return None
+        check_shown(context, written)
+        again = skipped = None
+        if snapshot.marks.written is not None and context.batches.is_whole(written):
+            skipped = kept_scope(context, written - 1)
+            again = replace(skipped, keeps_pending=False) if skipped and snapshot.output.can_cut else None
+            # Spark's file sink skips the whole job (measured: the next batch fails with CANNOT_LOAD_STATE_STORE), so
+            # the state after the batch must exist; for other sinks it runs without output.
+            if skipped is not None and snapshot.stateful and written in context.states:
+                skipped = replace(skipped, state_until=written)
+            elif snapshot.stateful and not snapshot.output.skipped_are_read:
+                skipped = None
+        scope = kept_scope(context, written) or (again or skipped if snapshot.skips_unread else skipped or again)
+        if not urgent and (scope is None or scope is skipped):
+            # That is what Spark does by itself.
+            return None
+        if scope is None:
+            newest = max(context.states, default=None)
+            raise Refused(
+                "state-not-kept",
+                f"Stream {snapshot.stream.name} cannot continue after batch {written}: the checkpoint does not keep "
+                "what that needs",
+                where=snapshot.generation.location,
+                expected=f"state and commit of batch {written}",
+                found="no state that can be loaded" if newest is None else f"state of batch {newest} as the newest",
+                hint=f"recompute it: {command('plan', 'rebuild', snapshot.stream.full_name)}",
+            )
+        check_cut(context, scope)
+        return scope
 
     def why_cut(self, held: str, _target: int, /) -> str | None:
         return f"the sink holds {held}, which is cut and runs again: its rows count for state and watermark"

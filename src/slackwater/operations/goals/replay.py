@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -27,36 +27,6 @@ if TYPE_CHECKING:
 
 
 REPLAY_TARGETS = "last-written, earliest, batch:N, time:2026-01-31T00:00Z, by:PT6H, shift:-1000 or offsets:FILE"
-Reads = Callable[[int], bool]
-
-
-def _kept_scope(context: PlanContext) -> Scope | None:
-    """``None``: state has to be recomputed. Raises Refused if the output lacks the batches, or cannot be treated as
-    requested.
-    """
-    target = _target(context)
-    if context.request.output == "keep":
-        _check_kept(context, target)
-    kept = kept_scope(context, target)
-    if kept is None:
-        return None
-    scope = replace(kept, keeps_pending=False)
-    check_cut(context, scope)
-    return scope
-
-
-def _recorded_target(context: PlanContext) -> int:
-    target, stream = _target(context), context.snapshot.stream
-    if not context.batches.is_whole(target):
-        oldest = next((batch for batch in context.batches.batches if context.batches.is_whole(batch)), None)
-        raise Refused(
-            "target-unknown",
-            f"The range of batch {target}, after which the replay would start, is not recorded",
-            expected="batch 0" if oldest is None else f"batch 0, or batch {oldest + 1} or later",
-            found=f"{BATCH}{target + 1}",
-            hint=command("plan", "replay", stream.full_name, "--from", "earliest", *stream.session),
-        )
-    return target
 
 
 def _target(context: PlanContext) -> int:
@@ -75,22 +45,6 @@ def _target(context: PlanContext) -> int:
         )
     check_since_start(context, target)
     return target
-
-
-def _check_kept(context: PlanContext, target: int) -> None:
-    """Only an output that does not skip ids can keep batches that run again."""
-    stream = context.snapshot.stream
-    for output in context.snapshot.outputs:
-        if output.written is not None or output.batches_skipped:
-            raise Refused(
-                "output-skips",
-                f"The output cannot be kept: it skips batches that it has by their id, so that the batches from "
-                f"{target + 1} on would change nothing",
-                where=output.location,
-                expected="--output cut",
-                found="--output keep",
-                hint=command("plan", "replay", stream.full_name, "--from", f"{BATCH}{target + 1}", *stream.session),
-            )
 
 
 class Replay(Goal):
@@ -143,11 +97,35 @@ class Replay(Goal):
         return None if first is None else max(first - 1, BEFORE_ALL)
 
     def scope(self, context: PlanContext, /) -> Scope | None:
-        kept = _kept_scope(context)
+        target, stream, batches = _target(context), context.snapshot.stream, context.batches
+        # Only an output that does not skip ids can keep batches that run again.
+        skips = [one for one in context.snapshot.outputs if one.written is not None or one.batches_skipped]
+        if context.request.output == "keep" and skips:
+            raise Refused(
+                "output-skips",
+                f"The output cannot be kept: it skips batches that it has by their id, so that the batches from "
+                f"{target + 1} on would change nothing",
+                where=skips[0].location,
+                expected="--output cut",
+                found="--output keep",
+                hint=command("plan", "replay", stream.full_name, "--from", f"{BATCH}{target + 1}", *stream.session),
+            )
+        kept = kept_scope(context, target)
         if kept is not None:
+            kept = replace(kept, keeps_pending=False)
+            check_cut(context, kept)
             return kept
-        require_code(context.snapshot.stream, self.name, context.snapshot.stream.pipeline_file)
-        return scope_at(context, _recorded_target(context))
+        require_code(stream, self.name, stream.pipeline_file)
+        if not batches.is_whole(target):
+            oldest = next((batch for batch in batches.batches if batches.is_whole(batch)), None)
+            raise Refused(
+                "target-unknown",
+                f"The range of batch {target}, after which the replay would start, is not recorded",
+                expected="batch 0" if oldest is None else f"batch 0, or batch {oldest + 1} or later",
+                found=f"{BATCH}{target + 1}",
+                hint=command("plan", "replay", stream.full_name, "--from", "earliest", *stream.session),
+            )
+        return scope_at(context, target)
 
     def why_cut(self, _held: str, _target: int, /) -> str | None:
         return None
@@ -176,32 +154,19 @@ class FirstBatch:
         known = [one for one in self.batches.batches if one <= self.written and (one == 0 or one - 1 in recorded)]
         if not known:
             raise self._outside("no written batch is recorded", expected=f"batch:{self.written}")
-        reads = self._reads(known)
-        found = next((batch for batch in known if reads(batch)), None)
-        if found is None:
-            raise self._outside(
-                f"no batch up to {known[-1]}, the newest that was written, has read anything from there on",
-                expected=self._newest(known[-1]),
-            )
-        if found == known[0] > 0:
-            raise self._outside(
-                f"batches before {found} are not recorded, and one of them may be the first",
-                expected=f"batch:{found} or later",
-            )
-        return found
-
-    def _reads(self, known: Sequence[int]) -> Reads:
+        last, number = known[-1], self.target.number
+        reading: Iterator[int]
         match self.target.kind:
             case "time" | "by":
-                time_ms = self.now_ms - self.target.number if self.target.kind == "by" else self.target.number
+                time_ms = self.now_ms - number if self.target.kind == "by" else number
                 if time_ms > self.now_ms:
                     raise self._outside("the time is in the future", expected=f"up to {iso_text(self.now_ms)}")
-                return lambda batch: planned_ms(self.batches, batch) >= time_ms
-            case "shift" if self.target.number < 0:
-                return self._reads_last(known, -self.target.number)
+                reading = (batch for batch in known if planned_ms(self.batches, batch) >= time_ms)
+            case "shift" if number < 0:
+                reading = reversed(self._reads_last(known, -number))
             case "offsets":
-                self._check_offsets(known[-1], self.target)
-                return self._reads_from_offsets
+                self._check_offsets(last, self.target)
+                reading = (batch for batch in known if self._reads_from_offsets(batch))
             case _:
                 raise UsageError(
                     "target",
@@ -210,9 +175,23 @@ class FirstBatch:
                     found=target_text(self.target),
                     hint=command("plan", "replay", "--help"),
                 )
+        found = next(reading, None)
+        if found is None:
+            newest = "up to " + ", ".join(kind.describe(span.end) for kind, span in self.batches.spans(last, last))
+            if self.target.kind in ("time", "by"):
+                newest = f"up to {iso_text(planned_ms(self.batches, last))}, when batch {last} was planned"
+            raise self._outside(
+                f"no batch up to {last}, the newest that was written, has read anything from there on", expected=newest
+            )
+        if found == known[0] > 0:
+            raise self._outside(
+                f"batches before {found} are not recorded, and one of them may be the first",
+                expected=f"batch:{found} or later",
+            )
+        return found
 
-    def _reads_last(self, known: Sequence[int], count: int) -> Reads:
-        found: set[int] = set()
+    def _reads_last(self, known: Sequence[int], count: int) -> list[int]:
+        found = []
         later: dict[tuple[str, str], int] = {}
         for batch in reversed(known):
             for kind, span in self.batches.spans(batch, batch):
@@ -222,8 +201,8 @@ class FirstBatch:
                         continue
                     later[span.source, part] = behind + read
                     if behind < count:
-                        found.add(batch)
-        return found.__contains__
+                        found.append(batch)
+        return found
 
     def _reads_from_offsets(self, batch: int) -> bool:
         for kind, span in self.batches.spans(batch, batch):
@@ -252,11 +231,6 @@ class FirstBatch:
                     raise self._outside(
                         f"source {source} has read nothing of {part}, or not so far", expected=kind.describe(span.end)
                     )
-
-    def _newest(self, last: int) -> str:
-        if self.target.kind in ("time", "by"):
-            return f"up to {iso_text(planned_ms(self.batches, last))}, when batch {last} was planned"
-        return "up to " + ", ".join(kind.describe(span.end) for kind, span in self.batches.spans(last, last))
 
     def _outside(self, what: str, *, expected: str) -> Refused:
         return Refused(

@@ -9,88 +9,18 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
-from slackwater.core.records import History
 from slackwater.core.snapshot import Snapshot
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.operations.goals.goal import Flag, Goal
 from slackwater.operations.plan.context import PlanContext, Scope, check_cut, require_code
 from slackwater.operations.plan.contributing import StateBounds
 from slackwater.operations.plan.plan import BEFORE_ALL, EARLIEST, LAST_WRITTEN, Request, SourceStart
-from slackwater.operations.plan.targets import NamedPosition, log_text, parse_target, position_target
+from slackwater.operations.plan.targets import log_text, parse_target, position_target
 from slackwater.sources import kind_of
 
 if TYPE_CHECKING:
-    from slackwater.operations.apply.operation import Replayer
     from slackwater.operations.plan.context import StreamFacts
     from slackwater.operations.planner import Planner
-
-
-def scope_of_reset(context: PlanContext) -> Scope:
-    """If the output is kept, batches are numbered after its newest, so that a sink keyed by ids skips none. Raises
-    Refused if the output cannot be treated as requested.
-    """
-    keep = context.request.output == "keep"
-    last = _newest(context) if keep else BEFORE_ALL
-    scope = Scope(
-        last,
-        last + 1,
-        None,
-        StateBounds(stateful=False, retention_ms=None, delay_ms=None),
-        keeps_pending=False,
-        state_until=last if last >= 0 else None,
-        starts=context.request.starts,
-    )
-    if last == BEFORE_ALL:
-        _check_from_the_first_batch(context)
-    check_cut(context, scope)
-    return scope
-
-
-def _newest(context: PlanContext) -> int:
-    snapshot = context.snapshot
-    if snapshot.marks.written is not None and snapshot.output.unmarked is None:
-        return max(snapshot.shown)
-    return max(snapshot.marks.planned, snapshot.recorded.planned, snapshot.known_committed, *snapshot.shown, BEFORE_ALL)
-
-
-def _check_from_the_first_batch(context: PlanContext) -> None:
-    """Spark reads all files of a file source's first batch: it cannot skip some."""
-    for start in context.request.starts:
-        if start.first is None:
-            raise Refused(
-                "target-unsupported",
-                f"Source {start.source} cannot be at this position before batch 0, as the output would be cleared",
-                where=f"stream {context.snapshot.stream.full_name}",
-                expected="earliest, or --output keep",
-                found=context.request.target,
-                hint=_keeping(context.snapshot.stream.full_name, context.request.target),
-            )
-
-
-def starts_at(request: Request, named: NamedPosition, recorded: History, replayer: Replayer) -> tuple[SourceStart, ...]:
-    """Raises UsageError (``target``), and Refused for a position that a source has lost."""
-    batches, (target, offsets) = BatchHistory(recorded), named
-    history = batches.history
-    committed = max((batch for batch in history.commits if batch in history.offsets), default=None)
-    current: Mapping[str, str | None] = {} if committed is None else offsets_by_source(batches.offset(committed))
-    found = replayer.positions(
-        target,
-        current,
-        logs=history.sources,
-        now_ms=round(time.time() * 1000),
-        only_source=request.only_source,
-        offsets=offsets,
-    )
-    return tuple(
-        SourceStart(
-            source,
-            position.base.end,
-            log_text(position.base.log),
-            None if (first := kind_of(position.base.end, {}).first_log(position.base)) is None else log_text(first),
-            position.summary,
-        )
-        for source, position in found.items()
-    )
 
 
 class Reset(Goal):
@@ -132,9 +62,30 @@ class Reset(Goal):
     def complete(self, request: Request, planner: Planner, facts: StreamFacts, /) -> Request:
         require_code(facts.stream, request.goal, facts.stream.pipeline_file)
         batches, written = BatchHistory(facts.history), facts.snapshot.written_or_committed
-        named = position_target(request.target, batches, written, planner.read_file)
+        target, offsets = position_target(request.target, batches, written, planner.read_file)
+        history = batches.history
+        committed = max((batch for batch in history.commits if batch in history.offsets), default=None)
+        current: Mapping[str, str | None] = {} if committed is None else offsets_by_source(batches.offset(committed))
         with planner.present_query(facts.stream) as replayer:
-            return replace(request, starts=starts_at(request, named, facts.history, replayer))
+            found = replayer.positions(
+                target,
+                current,
+                logs=history.sources,
+                now_ms=round(time.time() * 1000),
+                only_source=request.only_source,
+                offsets=offsets,
+            )
+        starts = tuple(
+            SourceStart(
+                source,
+                position.base.end,
+                log_text(position.base.log),
+                None if (first := kind_of(position.base.end, {}).first_log(position.base)) is None else log_text(first),
+                position.summary,
+            )
+            for source, position in found.items()
+        )
+        return replace(request, starts=starts)
 
     def accepts_positions(self, request: Request) -> bool:
         return not request.ends
@@ -152,10 +103,39 @@ class Reset(Goal):
         return request.output == "swap" and snapshot.can_swap_unmarked
 
     def scope(self, context: PlanContext, /) -> Scope | None:
-        return scope_of_reset(context)
+        """If the output is kept, batches are numbered after its newest, so that a sink keyed by ids skips none. Raises
+        Refused if the output cannot be treated as requested.
+        """
+        snapshot, request, last = context.snapshot, context.request, BEFORE_ALL
+        if request.output == "keep":
+            last = max(snapshot.shown, default=BEFORE_ALL)
+            if snapshot.marks.written is None or snapshot.output.unmarked is not None:
+                last = max(snapshot.marks.planned, snapshot.recorded.planned, snapshot.known_committed, last)
+        scope = Scope(
+            last,
+            last + 1,
+            None,
+            StateBounds(stateful=False, retention_ms=None, delay_ms=None),
+            keeps_pending=False,
+            state_until=last if last >= 0 else None,
+            starts=request.starts,
+        )
+        # Spark reads all files of a file source's first batch: it cannot skip some.
+        fixed = next((start for start in request.starts if last == BEFORE_ALL and start.first is None), None)
+        if fixed is not None:
+            raise Refused(
+                "target-unsupported",
+                f"Source {fixed.source} cannot be at this position before batch 0, as the output would be cleared",
+                where=f"stream {snapshot.stream.full_name}",
+                expected="earliest, or --output keep",
+                found=request.target,
+                hint=_keeping(snapshot.stream.full_name, request.target),
+            )
+        check_cut(context, scope)
+        return scope
 
     def scope_without_positions(self, context: PlanContext, /) -> Scope | None:
-        return scope_of_reset(context)
+        return self.scope(context)
 
     def without_cut(self, context: PlanContext) -> str:
         stream, request = context.snapshot.stream.full_name, context.request

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from slackwater.core.sink import BackfillDirectory, Cut, Swap
+from slackwater.core.sink import Cut, Swap
+from slackwater.core.units import batch_range
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.operations.action import Action, Precondition, PreconditionName
 from slackwater.operations.actions.batches import PlanBatch, ReplayBatches, ReplaySettings, RunStaged, SkipBatch
-from slackwater.operations.actions.generations import Base, BuildGeneration, CopyGeneration, StartGeneration
+from slackwater.operations.actions.generations import BuildGeneration, CopyGeneration, StartGeneration
 from slackwater.operations.actions.outputs import CutSink, RunBackfill, RunIntoDirectory, StageOutput, SwapOutput
 from slackwater.operations.actions.switching import SwitchGeneration, VerifyGeneration
 from slackwater.operations.goals.goal import goal_named
@@ -28,7 +29,7 @@ from slackwater.operations.plan.notes import (
     risks_of_others,
     risks_of_unmarked,
 )
-from slackwater.operations.plan.plan import BEFORE_ALL, Plan, PlannedFacts, SourceStart, undo_of
+from slackwater.operations.plan.plan import BEFORE_ALL, Plan, PlannedFacts, change_of, undo_of
 
 
 def plan_of(context: PlanContext, scope: Scope, change: Cut | Swap, identifier: str, made_at: str) -> Plan:
@@ -92,12 +93,34 @@ def _risks(context: PlanContext, scope: Scope) -> tuple[str, ...]:
 
 
 def _actions(context: PlanContext, scope: Scope, change: Cut | Swap) -> tuple[Action, ...]:
-    if context.side is not None:
-        return _actions_into_directory(context, scope.target, context.side)
-    if scope.added:
-        return _actions_of_backfill(context, scope.target)
     first, target, number = scope.first, scope.target, context.facts.next_generation
-    actions: list[Action] = [_base(context, scope)]
+    old, ends, starts = context.snapshot.generation.number, context.request.ends, context.request.starts
+    if context.side is not None:
+        return (
+            StartGeneration(number, query_id(context, target), BEFORE_ALL, starts),
+            VerifyGeneration(number, 0, BEFORE_ALL, None, None),
+            RunIntoDirectory(number, ends, context.side),
+        )
+    if scope.added:
+        before, following, identifier = target - 1, number + 1, query_id(context, target - 1)
+        # Two checkpoints are verified before the output changes.
+        return (
+            StartGeneration(number, identifier, before, starts),
+            VerifyGeneration(number, target, before, None, None),
+            CopyGeneration(following, old, identifier, before, None, None),
+            SkipBatch(following, target),
+            VerifyGeneration(following, target + 1, target, None, None),
+            RunBackfill(number, target, ends),
+            SwitchGeneration(old, following),
+        )
+    identifier = query_id(context, target)
+    actions: list[Action] = []
+    if scope.starts is not None:
+        actions.append(StartGeneration(number, identifier, target, scope.starts))
+    elif scope.copied:
+        actions.append(CopyGeneration(number, old, identifier, target, scope.pending, scope.state_until))
+    else:
+        actions.append(BuildGeneration(number, identifier, first, target, scope.pending))
     if first <= target:
         actions.append(ReplayBatches(number, first, target, _settings(context.batches, first, target)))
     if scope.pending is not None:
@@ -108,42 +131,8 @@ def _actions(context: PlanContext, scope: Scope, change: Cut | Swap) -> tuple[Ac
         actions += [StageOutput(target), RunStaged(number), SwapOutput(change)]
     elif change.batches:
         actions.append(CutSink(change))
-    actions.append(SwitchGeneration(context.snapshot.generation.number, number))
+    actions.append(SwitchGeneration(old, number))
     return tuple(actions)
-
-
-def _actions_of_backfill(context: PlanContext, batch: int) -> tuple[Action, ...]:
-    """The actions of a backfill: two checkpoints are verified before the output changes."""
-    before, number, following = batch - 1, context.facts.next_generation, context.facts.next_generation + 1
-    identifier, old = query_id(context, before), context.snapshot.generation.number
-    return (
-        StartGeneration(number, identifier, before, context.request.starts),
-        VerifyGeneration(number, batch, before, None, None),
-        CopyGeneration(following, old, identifier, before, None, None),
-        SkipBatch(following, batch),
-        VerifyGeneration(following, batch + 1, batch, None, None),
-        RunBackfill(number, batch, context.request.ends),
-        SwitchGeneration(old, following),
-    )
-
-
-def _actions_into_directory(context: PlanContext, last: int, side: BackfillDirectory) -> tuple[Action, ...]:
-    number = context.facts.next_generation
-    return (
-        StartGeneration(number, query_id(context, last), BEFORE_ALL, context.request.starts),
-        VerifyGeneration(number, 0, BEFORE_ALL, None, None),
-        RunIntoDirectory(number, context.request.ends, side),
-    )
-
-
-def _base(context: PlanContext, scope: Scope) -> Base:
-    target, number, identifier = scope.target, context.facts.next_generation, query_id(context, scope.target)
-    if scope.starts is not None:
-        return StartGeneration(number, identifier, target, scope.starts)
-    if not scope.copied:
-        return BuildGeneration(number, identifier, scope.first, target, scope.pending)
-    source = context.snapshot.generation.number
-    return CopyGeneration(number, source, identifier, target, scope.pending, scope.state_until)
 
 
 def _settings(batches: BatchHistory, first: int, target: int) -> tuple[ReplaySettings, ...]:
@@ -154,21 +143,36 @@ def _settings(batches: BatchHistory, first: int, target: int) -> tuple[ReplaySet
     )
 
 
-def _settings_of_note(batches: BatchHistory, scope: Scope) -> tuple[ReplaySettings, ...]:
-    return tuple(
-        ReplaySettings(
-            group.first,
-            group.last,
-            {key: value for key, value in (group.settings or {}).items() if key not in batches.pinned(group.first)},
-        )
-        for group in _settings(batches, scope.first, scope.target)
-    )
-
-
 def _facts(context: PlanContext, scope: Scope) -> PlannedFacts:
     snapshot, target = context.snapshot, scope.target
     marks = snapshot.marks
-    before = marks.committed if scope.added else target
+    before, starts = marks.committed if scope.added else target, scope.starts
+    if starts is None:
+        runs, code, batches = context.history.runs, context.code, context.batches
+        notes = notes_of(
+            snapshot,
+            context.goal,
+            scope,
+            asked=context.target,
+            code_differs=scope.state.stateful and not all(code.reads_as(runs.get(one)) for one in range(target + 1)),
+            settings=[
+                (
+                    batch_range(group.first, group.last),
+                    {
+                        key: text
+                        for key, text in (group.settings or {}).items()
+                        if key not in batches.pinned(group.first)
+                    },
+                )
+                for group in _settings(batches, scope.first, target)
+            ],
+        )
+    elif context.side is not None:
+        notes = notes_of_directory(starts, target, context.side)
+    elif scope.added:
+        notes = notes_of_backfill(starts, target)
+    else:
+        notes = notes_of_start(starts, target, context.request.output)
     return PlannedFacts(
         planned=marks.planned,
         committed=marks.committed,
@@ -182,36 +186,10 @@ def _facts(context: PlanContext, scope: Scope) -> PlannedFacts:
         delay_ms=scope.state.delay_ms,
         checkpoint_present=snapshot.checkpoint_present,
         ranges_from="checkpoint" if snapshot.checkpoint_present else "ledger",
-        notes=_notes_of_positions(context, scope, scope.starts)
-        if scope.starts is not None
-        else notes_of(
-            snapshot,
-            context.goal,
-            target=target,
-            asked=context.target,
-            first=scope.first,
-            pending=scope.pending,
-            state=scope.state,
-            copied_from=snapshot.generation.number if scope.copied else None,
-            code_differs=_code_differs(context, scope),
-            settings=_settings_of_note(context.batches, scope),
-        ),
+        notes=notes,
         adopted=context.facts.path.path,
         keeps_unmarked=snapshot.output.unmarked is not None and context.request.output == "keep",
     )
-
-
-def _notes_of_positions(context: PlanContext, scope: Scope, starts: Sequence[SourceStart]) -> tuple[str, ...]:
-    if context.side is not None:
-        return notes_of_directory(starts, scope.target, context.side)
-    if scope.added:
-        return notes_of_backfill(starts, scope.target)
-    return notes_of_start(starts, scope.target, context.request.output)
-
-
-def _code_differs(context: PlanContext, scope: Scope) -> bool:
-    runs, code = context.history.runs, context.code
-    return scope.state.stateful and not all(code.reads_as(runs.get(batch)) for batch in range(scope.target + 1))
 
 
 def listed(names: Sequence[str]) -> str:
@@ -219,7 +197,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def _preconditions(context: PlanContext, scope: Scope, actions: tuple[Action, ...]) -> tuple[Precondition, ...]:
-    marks = context.snapshot.marks
+    marks, change = context.snapshot.marks, change_of(actions)
     expected: dict[PreconditionName, str] = {
         "generation": str(context.snapshot.generation.number),
         "planned": str(marks.planned),
@@ -231,7 +209,7 @@ def _preconditions(context: PlanContext, scope: Scope, actions: tuple[Action, ..
         "readers": listed(context.readers),
         "writer": listed(()),
         "backfill-directory": listed(()),
-        "others": next((one.change.seen for one in actions if one.change is not None), ""),
+        "others": "" if change is None else change.seen,
     }
     return tuple(
         Precondition(index, name, expected[name])

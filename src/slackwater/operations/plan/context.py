@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from urllib.parse import unquote, urlsplit
@@ -228,7 +228,15 @@ def check_reproducible(
     name, asked = leader or (stream.full_name, request)
     at_word = replace(asked, row_order="any")
     takes_word = goal_named(asked.goal).accepts(at_word)
-    remains = _with_no_state(stream.full_name, None if leader is None else name, stage_first=not takes_word)
+    reset = command("plan", "reset", stream.full_name, "--from", "earliest")
+    if leader is None:
+        remains = f"process everything again: {reset}; or run the query under a new stream name into a new output"
+    # A later stage alone would read rows again that the plan removes from the output before it. It can be reset first
+    # only if the plan restarts that output without state, so that it reads all from its first batch on.
+    elif takes_word:
+        remains = f"process everything again: {command('plan', 'reset', name, '--from', 'earliest', '--downstream')}"
+    else:
+        remains = f"process {stream.full_name} again before that: {reset}"
     helps = takes_word and not_reproducible(profile, "any") is None
     raise Refused(
         "state-not-reproducible",
@@ -239,20 +247,6 @@ def check_reproducible(
         if helps
         else remains,
     )
-
-
-def _with_no_state(stream: str, leader: str | None, *, stage_first: bool) -> str:
-    """A later stage alone would read rows again that the plan removes from the output before it. It can be reset first
-    only if the plan restarts that output without state, so that it reads all from its first batch on.
-    """
-    if leader is None:
-        return (
-            f"process everything again: {command('plan', 'reset', stream, '--from', 'earliest')}; "
-            "or run the query under a new stream name into a new output"
-        )
-    if stage_first:
-        return f"process {stream} again before that: {command('plan', 'reset', stream, '--from', 'earliest')}"
-    return f"process everything again: {command('plan', 'reset', leader, '--from', 'earliest', '--downstream')}"
 
 
 def require_code(stream: StreamRecord, goal: str, reference: str) -> None:
@@ -325,6 +319,8 @@ def _uncuttable(context: PlanContext, output: OutputSeen, target: int, written: 
         if mode == "append"
         else f"in {mode} mode {later} replaced rows of earlier batches, which the sink does not keep"
     )
+    recorded = "" if stream.has_output else output_command(stream, snapshot.generation.location, snapshot.code_file)
+    recorded = recorded and f"record where the query writes: {recorded}\n"
     begins = f"continue after batch {target}" if target >= 0 else "start again at batch 0"
     return Refused(
         "sink-uncuttable",
@@ -332,16 +328,8 @@ def _uncuttable(context: PlanContext, output: OutputSeen, target: int, written: 
         where=output.location,
         expected=f"batch {written}, the newest that {sink} holds",
         found=newest_batch(target),
-        hint="\n".join(_instead_of_cut(context)),
+        hint=f"{recorded}{goal_named(context.goal).without_cut(context)}",
     )
-
-
-def _instead_of_cut(context: PlanContext) -> Iterator[str]:
-    snapshot = context.snapshot
-    if not snapshot.stream.has_output:
-        recorded = output_command(snapshot.stream, snapshot.generation.location, snapshot.code_file)
-        yield f"record where the query writes: {recorded}"
-    yield goal_named(context.goal).without_cut(context)
 
 
 def refuse_replaced(stream: str, replaced: Sequence[ChangedFile], unchanged: str) -> None:
@@ -350,13 +338,21 @@ def refuse_replaced(stream: str, replaced: Sequence[ChangedFile], unchanged: str
         return
     first = replaced[0]
     more = f", and {len(replaced) - 1} more files" if len(replaced) > 1 else ""
+    parts = urlsplit(first.path)
+    is_file = parts.scheme in {"", "file"}
+    restore = "restore the file with its time, as cp -p does," if is_file else "restore the object as it was,"
+    hint = f"{restore} or reset the stream to read everything as it is now; {unchanged}"
+    if is_file and first.read_bytes == first.found_bytes:
+        path = unquote(parts.path) if parts.scheme else first.path
+        touch = f"touch -d {_time(first.read_ms)} {shlex.quote(path)}"
+        hint += f"\nif only its time was changed and its content was not, set it back: {touch}"
     raise Refused(
         "source-files-replaced",
         f"A source file was replaced or changed after stream {stream} had read it{more}: its rows may be others",
         where=first.path,
         expected=_described(first.read_ms, first.read_bytes),
         found=_described(first.found_ms, first.found_bytes),
-        hint=_hint(first, unchanged),
+        hint=hint,
     )
 
 
@@ -366,18 +362,3 @@ def _described(written_ms: int, size: int | None) -> str:
 
 def _time(ms: int) -> str:
     return datetime.fromtimestamp(ms / MS_IN_S, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _hint(file: ChangedFile, unchanged: str) -> str:
-    parts = urlsplit(file.path)
-    if parts.scheme not in {"", "file"}:
-        return f"restore the object as it was, or reset the stream to read everything as it is now; {unchanged}"
-    restore = (
-        "restore the file with its time, as cp -p does, or reset the stream to read everything as it is now; "
-        f"{unchanged}"
-    )
-    if file.read_bytes != file.found_bytes:
-        return restore
-    path = unquote(parts.path) if parts.scheme else file.path
-    touch = f"touch -d {_time(file.read_ms)} {shlex.quote(path)}"
-    return f"{restore}\nif only its time was changed and its content was not, set it back: {touch}"

@@ -66,17 +66,14 @@ class Code:
             return False
         if self.rows_digest is not None and run.rows_digest is not None and self._has_release_of(run):
             return run.rows_digest == self.rows_digest
-        return run.code == self.digest and self._has_rows_of(run)
+        if run.code != self.digest or run.program is None or self.programs is None:
+            return run.code == self.digest
+        # The ledger keeps only the newest programs of a generation: which rows an older one read is unknown.
+        return self.programs.get(run.program, self._has_release_of(run))
 
     def counts_as(self, run: RunRecord | None) -> bool:
         """Whether a run's counts can be compared: pushed filters differ between Spark's versions."""
         return run is not None and self.reads_as(run) and self._has_release_of(run)
-
-    def _has_rows_of(self, run: RunRecord) -> bool:
-        if run.program is None or self.programs is None:
-            return True
-        # The ledger keeps only the newest programs of a generation: which rows an older one read is unknown.
-        return self.programs.get(run.program, self._has_release_of(run))
 
     def _has_release_of(self, run: RunRecord) -> bool:
         return minor_release(run.spark_version) == minor_release(self.spark_version)

@@ -110,7 +110,21 @@ def digest_of(content: dict[str, Any]) -> str:
 
 def parse(text: str, where: str | Path) -> Plan:
     """Raises UsageError for a document that is no plan, has another version, or was changed."""
-    content = _content(text, where)
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(
+            "plan-unreadable", f"This is not a plan: {error}", where=str(where), hint=HOW_TO_PLAN
+        ) from error
+    if not isinstance(content, dict):
+        raise UsageError(
+            "plan-unreadable",
+            "This is not a plan",
+            where=str(where),
+            expected="a JSON object",
+            found=type(content).__name__,
+            hint=HOW_TO_PLAN,
+        )
     schema = content.get("schema")
     if schema != PLAN_SCHEMA:
         raise UsageError(
@@ -143,25 +157,6 @@ def has_plan(text: str, plan: Plan) -> bool:
         return False
 
 
-def _content(text: str, where: str | Path) -> dict[str, Any]:
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(
-            "plan-unreadable", f"This is not a plan: {error}", where=str(where), hint=HOW_TO_PLAN
-        ) from error
-    if not isinstance(content, dict):
-        raise UsageError(
-            "plan-unreadable",
-            "This is not a plan",
-            where=str(where),
-            expected="a JSON object",
-            found=type(content).__name__,
-            hint=HOW_TO_PLAN,
-        )
-    return content
-
-
 @cache
 def _parser() -> tuple[TypeAdapter[Plan], type[ValidationError]]:
     """Cached: it takes longer to build than a plan to parse."""
@@ -171,9 +166,13 @@ def _parser() -> tuple[TypeAdapter[Plan], type[ValidationError]]:
 
 
 def _validated(content: dict[str, Any], where: str | Path) -> Plan:
-    outside = _integer_outside(content)
-    if outside is not None:
-        raise _damaged(where, "a number is out of range", f"at most {LARGEST}", outside[:40])
+    pending: list[object] = [content]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, int) and not -LARGEST <= item <= LARGEST:
+            raise _damaged(where, "a number is out of range", f"at most {LARGEST}", str(item)[:40])
+        if isinstance(item, dict | list):
+            pending.extend(item.values() if isinstance(item, dict) else item)
     parser, invalid = _parser()
     try:
         # From JSON and not from Python values: in strict mode pydantic takes a list for a tuple only there.
@@ -204,19 +203,6 @@ def _with_goal_in_request(content: dict[str, Any]) -> dict[str, Any]:
     if isinstance(stages, list):
         changed["downstream"] = [_with_goal_in_request(one) if isinstance(one, dict) else one for one in stages]
     return changed
-
-
-def _integer_outside(value: object) -> str | None:
-    pending: list[object] = [value]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, int) and not -LARGEST <= item <= LARGEST:
-            return str(item)
-        if isinstance(item, dict):
-            pending.extend(item.values())
-        elif isinstance(item, list):
-            pending.extend(item)
-    return None
 
 
 def _text(content: dict[str, Any], indent: int | None = None) -> str:

@@ -56,17 +56,26 @@ class RestartFacts:
 
 def effects_of(facts: RestartFacts) -> tuple[Effect, ...]:
     """The effects, the most certain first."""
-    made = [_skipped(facts), _stuck(facts), _forgotten(facts), *_read_again(facts), _late_rows(facts)]
-    effects = [effect for effect in made if effect is not None]
+    effects = [*_skipped(facts), *_forgotten(facts), *_read_again(facts)]
+    if facts.stateful and facts.watermark_ms > 0:
+        text = (
+            f"the watermark, {utc_text(facts.watermark_ms)}, starts again: rows that the stream would drop as late "
+            "are counted, and the windows that they belong to, which the old output has, are written a second time"
+        )
+        effects.append(Effect("new", "wrong", text))
     if not any(effect.output in {"new", "any"} for effect in effects):
         effects.append(Effect("new", "none", "nothing is lost and nothing is written twice"))
-    return (*effects, *_sources(facts))
+    if facts.not_reproducible is not None:
+        text = f"reading again does not give the same state: {facts.not_reproducible}"
+        effects.append(Effect("any", "wrong", text))
+    found = dict.fromkeys(kind_named(kind).restart_effect for kind in sorted(set(facts.source_kinds)))
+    return (*effects, *(Effect("any", risk, text) for risk, text in found))
 
 
-def _skipped(facts: RestartFacts) -> Effect | None:
+def _skipped(facts: RestartFacts) -> list[Effect]:
     w, again = facts.written, facts.written - facts.after
     if w < 0 or not facts.batches_skipped:
-        return None
+        return []
     text = (
         f"the new checkpoint counts from batch 0, and the sink has batches up to {w}: it skips new {batch_range(0, w)} "
         "silently, and the rows that they read are lost"
@@ -79,40 +88,27 @@ def _skipped(facts: RestartFacts) -> Effect | None:
             f"; the input of {batch_range(facts.after + 1, w)} comes first: in batches as before, these and {new} are "
             "skipped; in larger batches, more new input is"
         )
-    return Effect("same", "skip", text, (0, w))
-
-
-def _stuck(facts: RestartFacts) -> Effect | None:
-    if not facts.stateful or facts.written < 0 or not facts.batches_skipped:
-        return None
-    first = facts.written + 1
-    return Effect(
-        "same",
-        "stuck",
-        f"a batch that is skipped writes no state: new batch {first}, the first that is not, needs the state of batch "
-        f"{facts.written} and fails (CANNOT_LOAD_STATE_STORE), so that nothing is ever written",
-        (first, first),
+    stuck = (
+        f"a batch that is skipped writes no state: new batch {w + 1}, the first that is not, needs the state of batch "
+        f"{w} and fails (CANNOT_LOAD_STATE_STORE), so that nothing is ever written"
     )
+    effects = [Effect("same", "skip", text, (0, w)), Effect("same", "stuck", stuck, (w + 1, w + 1))]
+    return effects if facts.stateful else effects[:1]
 
 
-def _forgotten(facts: RestartFacts) -> Effect | None:
-    if not facts.stateful or facts.after < 0:
-        return None
-    if facts.contributing is None:
-        text = "the state starts empty; which rows of earlier batches still matter is not recorded"
-        return Effect("any", "loss", text)
-    if facts.contributing > facts.after:
-        return None
+def _forgotten(facts: RestartFacts) -> list[Effect]:
     first, last = facts.contributing, facts.after
+    if not facts.stateful or last < 0 or (first is not None and first > last):
+        return []
+    if first is None:
+        text = "the state starts empty; which rows of earlier batches still matter is not recorded"
+        return [Effect("any", "loss", text)]
     rows = _rows(facts, first, last)
-    return Effect(
-        "any",
-        "loss",
+    text = (
         f"the state starts empty: of the {rows:,} rows that {batch_range(first, last)} read, those that still matter "
-        "(in open windows, as keys seen, to be joined) are lost, and later output lacks them",
-        (first, last),
-        rows,
+        "(in open windows, as keys seen, to be joined) are lost, and later output lacks them"
     )
+    return [Effect("any", "loss", text, (first, last), rows)]
 
 
 def _read_again(facts: RestartFacts) -> list[Effect]:
@@ -131,25 +127,6 @@ def _read_again(facts: RestartFacts) -> list[Effect]:
         Effect("same", "duplicate", same, (first, last), rows),
         Effect("new", "duplicate", new, (first, last), rows),
     ]
-
-
-def _late_rows(facts: RestartFacts) -> Effect | None:
-    if not facts.stateful or facts.watermark_ms <= 0:
-        return None
-    return Effect(
-        "new",
-        "wrong",
-        f"the watermark, {utc_text(facts.watermark_ms)}, starts again: rows that the stream would drop as late "
-        "are counted, and the windows that they belong to, which the old output has, are written a second time",
-    )
-
-
-def _sources(facts: RestartFacts) -> list[Effect]:
-    found = dict.fromkeys(kind_named(kind).restart_effect for kind in sorted(set(facts.source_kinds)))
-    effects = [Effect("any", risk, text) for risk, text in found]
-    if facts.not_reproducible is None:
-        return effects
-    return [Effect("any", "wrong", f"reading again does not give the same state: {facts.not_reproducible}"), *effects]
 
 
 def _rows(facts: RestartFacts, first: int, last: int) -> int:

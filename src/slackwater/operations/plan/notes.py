@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from slackwater.core.program import QueryProfile
@@ -8,11 +8,10 @@ from slackwater.core.sink import BackfillDirectory, Cut, OutputTreatment, Swap, 
 from slackwater.core.snapshot import Snapshot
 from slackwater.core.units import batch_range, duration_text
 from slackwater.operations.goals.goal import goal_named
-from slackwater.operations.plan.contributing import StateBounds
 from slackwater.operations.plan.plan import SourceStart
 
 if TYPE_CHECKING:
-    from slackwater.operations.actions.batches import ReplaySettings
+    from slackwater.operations.plan.context import Scope
 
 NOTHING_REPLAYED = "the query keeps no state: no batch is replayed for it"
 USUAL = {
@@ -36,27 +35,29 @@ ANY_ROW_ORDER = (
 def notes_of(
     snapshot: Snapshot,
     goal: str,
+    scope: Scope,
     *,
-    target: int,
     asked: int | None,
-    first: int,
-    pending: int | None,
-    state: StateBounds,
-    copied_from: int | None,
     code_differs: bool,
-    settings: Sequence[ReplaySettings],
+    settings: Sequence[tuple[str, Mapping[str, str]]],
 ) -> tuple[str, ...]:
-    """The notes as sentences, the most important first."""
-    return (
-        *_about_the_cut(snapshot, goal, target, asked),
-        *_about_the_line(snapshot, target, pending),
-        *(
-            _about_the_state(snapshot, target, first, state, code_differs=code_differs)
-            if copied_from is None
-            else _about_the_copy(target, state, copied_from)
-        ),
-        *_about_settings(settings),
-    )
+    """The notes as sentences, the most important first; ``settings`` of batches."""
+    target, state, written, notes = scope.target, scope.state, snapshot.marks.written, list[str | None]()
+    if asked is None and written is not None and written > target:
+        notes.append(goal_named(goal).why_cut(batch_range(target + 1, written), target))
+    notes += _about_the_line(snapshot, target, scope.pending)
+    if not scope.copied:
+        notes += _about_the_state(snapshot, scope, code_differs=code_differs)
+    elif not state.stateful:
+        notes.append(NOTHING_REPLAYED)
+    elif target >= 0:
+        copied = f"generation {snapshot.generation.number}"
+        notes.append(f"the state after batch {target} is that of {copied}: nothing is read again for it")
+    for batches, values in settings:
+        shown = [f"{key}={value}" for key, value in sorted(values.items()) if (key, value) not in USUAL]
+        if shown:
+            notes.append(f"settings that {batches} ran with, and will be replayed under: {', '.join(shown)}")
+    return tuple(note for note in notes if note is not None)
 
 
 def notes_of_start(starts: Sequence[SourceStart], last: int, output: OutputTreatment) -> tuple[str, ...]:
@@ -151,60 +152,40 @@ def risks_of(
             f"the sink skips batch {pending} unread, which does not advance the watermark: rows late only by it may be "
             "counted"
         )
-    if replays and profile is not None:
-        risks += _risks_of_replay(profile)
-    if environment:
-        risks.append(
-            f"the pipeline reads the environment ({', '.join(environment)}): apply needs the values that the runs had"
-        )
-    return (*risks, *_risks_of_sink(snapshot, following, pending))
-
-
-def risks_of_environment(changed: Sequence[str]) -> tuple[str, ...]:
-    return tuple(f"{text}; apply replays with the environment that it is started in" for text in changed)
-
-
-def _risks_of_replay(profile: QueryProfile) -> list[str]:
-    risks = []
-    if profile.by_order:
+    if replays and profile is not None and profile.by_order:
         risks.append(
             "the rows of a batch may be replayed in another order: the state is exact if "
             f"{', '.join(profile.by_order)} gives the same for any order, as --row-order any says"
         )
-    if profile.reads_tables:
+    if replays and profile is not None and profile.reads_tables:
         risks.append(
             "the query joins or reads data that is not a stream: the replay reads it as it is now, and each batch read "
             "it as it was then"
         )
-    return risks
-
-
-def _risks_of_sink(snapshot: Snapshot, following: int, pending: int | None) -> list[str]:
+    if environment:
+        risks.append(
+            f"the pipeline reads the environment ({', '.join(environment)}): apply needs the values that the runs had"
+        )
     marks, output = snapshot.marks, snapshot.output
     never_ran = snapshot.checkpoint_present and pending is None and marks.planned < following
     if marks.written is not None or output.delivery is None or never_ran:
-        return []
-    risk = None
+        return tuple(risks)
     if output.delivery.guarantee == "at-least-once":
         last = max(following, marks.committed, snapshot.recorded.committed)
-        risk = (
+        risks.append(
             f"the sink does not show what it holds, and writes at least once: rows of {batch_range(following, last)} "
             "that were written before may be written twice"
         )
     elif output.batches_skipped and pending is None:
-        risk = (
+        risks.append(
             f"the sink does not show whether it has batch {following}, whose range is not recorded: if it has, it "
             "skips the rows of the new one"
         )
-    return [risk] if risk is not None else []
+    return tuple(risks)
 
 
-def _about_the_cut(snapshot: Snapshot, goal: str, target: int, asked: int | None) -> list[str]:
-    written = snapshot.marks.written
-    if asked is not None or written is None or written <= target:
-        return []
-    reason = goal_named(goal).why_cut(batch_range(target + 1, written), target)
-    return [] if reason is None else [reason]
+def risks_of_environment(changed: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{text}; apply replays with the environment that it is started in" for text in changed)
 
 
 def _about_the_line(snapshot: Snapshot, target: int, pending: int | None) -> list[str]:
@@ -224,20 +205,24 @@ def _about_the_line(snapshot: Snapshot, target: int, pending: int | None) -> lis
     return notes
 
 
-def _about_the_state(
-    snapshot: Snapshot, target: int, first: int, state: StateBounds, *, code_differs: bool
-) -> list[str]:
-    notes: list[str] = []
+def _about_the_state(snapshot: Snapshot, scope: Scope, *, code_differs: bool) -> list[str]:
+    target, first, state, notes = scope.target, scope.first, scope.state, list[str]()
+    unknown = state.stateful and state.retention_ms is None
     if target < 0:
         return notes
     if state.any_row_order:
         notes.append(ANY_ROW_ORDER)
     elif state.stateful and snapshot.stream.output_mode == "complete":
         notes.append("in complete mode every row still matters: everything from batch 0 is replayed")
-    elif state.stateful and state.retention_ms is None and state.session_gap_ms is not None:
-        notes.append(_about_sessions(target, first, state.session_gap_ms))
-    elif state.stateful and state.retention_ms is None:
+    elif unknown and state.session_gap_ms is None:
         notes.append("how long rows matter is unknown for this query: everything from batch 0 is replayed")
+    elif unknown and first == 0:
+        notes.append("event times show no pause that all open sessions are behind: everything from batch 0 is replayed")
+    elif unknown:
+        notes.append(
+            f"no row of a batch before {first} is in a session that is open at batch {target}: between them no event "
+            f"time is within the gap of {duration_text(state.session_gap_ms or 0)}"
+        )
     elif state.stateful and code_differs:
         notes.append(
             "some recorded batches ran with other code, so their recorded event times may not hold for this code: "
@@ -245,29 +230,4 @@ def _about_the_state(
         )
     if first > target:
         notes.append(NOTHING_REPLAYED)
-    return notes
-
-
-def _about_sessions(target: int, first: int, gap_ms: int) -> str:
-    if first == 0:
-        return "event times show no pause that all open sessions are behind: everything from batch 0 is replayed"
-    return (
-        f"no row of a batch before {first} is in a session that is open at batch {target}: between them no event time "
-        f"is within the gap of {duration_text(gap_ms)}"
-    )
-
-
-def _about_the_copy(target: int, state: StateBounds, copied_from: int) -> list[str]:
-    if state.stateful and target >= 0:
-        return [f"the state after batch {target} is that of generation {copied_from}: nothing is read again for it"]
-    return [] if state.stateful else [NOTHING_REPLAYED]
-
-
-def _about_settings(settings: Sequence[ReplaySettings]) -> list[str]:
-    notes = []
-    for group in settings:
-        shown = [f"{key}={value}" for key, value in sorted((group.settings or {}).items()) if (key, value) not in USUAL]
-        if shown:
-            what = batch_range(group.first, group.last)
-            notes.append(f"settings that {what} ran with, and will be replayed under: {', '.join(shown)}")
     return notes

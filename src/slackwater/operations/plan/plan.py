@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
 from slackwater.core.program import RowOrder
 from slackwater.core.records import Ranges
-from slackwater.core.sink import STRICT, OutputTreatment
+from slackwater.core.sink import STRICT, Cut, OutputTreatment, Swap
 from slackwater.operations.action import Action, Inverse, Precondition
 
 LAST_WRITTEN = "last-written"
@@ -34,6 +34,11 @@ def undo_of(actions: Sequence[Action]) -> tuple[Undo, ...]:
     """The inverses, the last action first."""
     inverses = [(index, action.inverse()) for index, action in enumerate(actions)]
     return tuple(Undo(index, inverse) for index, inverse in reversed(inverses) if inverse is not None)
+
+
+def change_of(actions: Iterable[Action]) -> Cut | Swap | None:
+    """The change of the output; a plan has at most one."""
+    return next((action.change for action in actions if action.change is not None), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TypeAlias, assert_never
 
@@ -31,7 +32,6 @@ from slackwater.formats.text_log import shown
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 
 LARGEST = 2**63 - 1
-FILE_NAME_MAX = 4096
 RECORDED = "the recorded ranges"
 TIME_EXAMPLE = "time:2026-01-31T00:00Z"
 OFFSETS_EXAMPLE = '{"0": {"topic": {"0": 123}}}'
@@ -45,12 +45,19 @@ _WORDS: Mapping[str, Target] = {
     "earliest": Target("earliest"),
     "latest": Target("latest"),
 }
+_EXPECTED: Mapping[str, tuple[str, str]] = {
+    "batch": ("batch: and the id of a batch", "for example batch:41"),
+    "shift": ("shift: and an integer", "for example shift:-1000 for 1000 offsets or files back"),
+    "offsets": ("offsets: and the name of a JSON file", "for example offsets:positions.json"),
+}
 _NUMBER = re.compile(r"[0-9]{1,19}")
 _SIGNED = re.compile(r"[+-]?[0-9]{1,19}")
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_CLOCK = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,3})?)?"
+_CLOCK = r"[0-9]{2}:[0-9]{2}(?::(?P<seconds>[0-5][0-9])(?:\.(?P<ms>[0-9]{1,3}))?)?"
 _ZONE = r"Z|[+-](?:0[0-9]|1[0-8]):[0-5][0-9]"
 _TIME = re.compile(rf"(?P<date>{_DATE})(?:T(?P<clock>{_CLOCK}))?(?P<zone>{_ZONE})?")
+_FILE = re.compile("[^\0\ud800-\udc7f\udd00-\udfff]{1,4096}")
+"""A name that can be encoded: surrogates other than those of ``surrogateescape`` cannot."""
 _TIMES_MS = range(253_402_300_800_000)
 _PART = "[0-9]{1,9}"
 _DURATION = re.compile(
@@ -66,10 +73,18 @@ def parse_target(text: str) -> Target:
     if text in _WORDS:
         return _WORDS[text]
     name, colon, value = text.partition(":")
-    parser = _PARSERS.get(name) if colon else None
-    if parser is None:
-        raise _invalid(text, *TARGETS)
-    return parser(text, value)
+    match name:
+        case "batch" if _NUMBER.fullmatch(value) and int(value) <= LARGEST:
+            return Target("batch", int(value))
+        case "shift" if _SIGNED.fullmatch(value) and abs(int(value)) <= LARGEST:
+            return Target("shift", int(value))
+        case "offsets" if _FILE.fullmatch(value):
+            return Target("offsets", file=value)
+        case "time" if colon:
+            return _time(text, value)
+        case "by" if colon:
+            return _by(text, value)
+    raise _invalid(text, *_EXPECTED.get(name if colon else "", TARGETS))
 
 
 def target_text(target: Target) -> str:
@@ -133,34 +148,22 @@ def _not_offsets(file: str, found: str) -> UsageError:
     )
 
 
-def _batch(text: str, value: str) -> Target:
-    if _NUMBER.fullmatch(value) is None or int(value) > LARGEST:
-        raise _invalid(text, "batch: and the id of a batch", "for example batch:41")
-    return Target("batch", int(value))
-
-
 def _time(text: str, value: str) -> Target:
     found = _TIME.fullmatch(value)
     expected = "time: and an ISO 8601 date and time from 1970 to 9999, to the millisecond at most, with Z or an offset"
-    time_ms = None if found is None else _time_ms(found["date"], found["clock"] or "00:00", found["zone"] or "Z")
-    if found is None or time_ms is None or time_ms not in _TIMES_MS:
+    time_ms = -1
+    if found is not None:
+        minute = f"{found['date']} {(found['clock'] or '00:00')[:5]}{found['zone'] or 'Z'}"
+        # A date or time that does not exist, such as 24:00.
+        with suppress(ValueError, OverflowError):
+            since = datetime.strptime(minute, "%Y-%m-%d %H:%M%z") - EPOCH
+            time_ms = since // _MS + int(found["seconds"] or 0) * _SECOND_MS + int((found["ms"] or "").ljust(3, "0"))
+    if found is None or time_ms not in _TIMES_MS:
         raise _invalid(text, expected, f"for example {TIME_EXAMPLE}")
     target = Target("time", time_ms)
     if found["zone"] is None:
         raise _invalid(text, "a time with Z or an offset such as +01:00", f"for UTC: {target_text(target)}")
     return target
-
-
-def _time_ms(date: str, clock: str, zone: str) -> int | None:
-    """``None`` for a date or time that does not exist, such as 24:00."""
-    try:
-        since = datetime.strptime(f"{date} {clock[:5]}{zone}", "%Y-%m-%d %H:%M%z") - EPOCH
-    except (ValueError, OverflowError):
-        return None
-    seconds, _, fraction = clock[6:].partition(".")
-    if int(seconds or 0) >= _MINUTE_MS // _SECOND_MS:
-        return None
-    return since // _MS + int(seconds or 0) * _SECOND_MS + int(fraction.ljust(3, "0"))
 
 
 def _by(text: str, value: str) -> Target:
@@ -173,35 +176,6 @@ def _by(text: str, value: str) -> Target:
         "by",
         sum(int(found[unit] or 0) * factor for unit, factor in counts.items()) + int((found["ms"] or "").ljust(3, "0")),
     )
-
-
-def _shift(text: str, value: str) -> Target:
-    if _SIGNED.fullmatch(value) is None or abs(int(value)) > LARGEST:
-        raise _invalid(text, "shift: and an integer", "for example shift:-1000 for 1000 offsets or files back")
-    return Target("shift", int(value))
-
-
-def _from_file(text: str, value: str) -> Target:
-    if not value or len(value) > FILE_NAME_MAX or "\0" in value or not _is_encodable(value):
-        raise _invalid(text, "offsets: and the name of a JSON file", "for example offsets:positions.json")
-    return Target("offsets", file=value)
-
-
-def _is_encodable(name: str) -> bool:
-    try:
-        name.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-_PARSERS: Mapping[str, Callable[[str, str], Target]] = {
-    "batch": _batch,
-    "time": _time,
-    "by": _by,
-    "shift": _shift,
-    "offsets": _from_file,
-}
 
 
 def _duration_text(duration_ms: int) -> str:
