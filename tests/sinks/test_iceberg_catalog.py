@@ -7,6 +7,7 @@ import shutil
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
+from functools import cached_property
 from pathlib import Path
 from typing import cast
 
@@ -175,8 +176,9 @@ class Overtaken:
 
 def _overtaken(change: Callable[[], object]) -> CatalogOutput:
     class Late(CatalogOutput):
-        def _open(self) -> IcebergTable:
-            return cast("IcebergTable", Overtaken(super()._open(), change))
+        @cached_property
+        def _table(self) -> IcebergTable:
+            return cast("IcebergTable", Overtaken(super()._table, change))
 
     settings = settings_of("lake")
     assert settings is not None

@@ -29,7 +29,7 @@ from slackwater.core.errors import PipelineError, Refused, SinkUnreadable, Strea
 from slackwater.core.sink import Owner, WriteContext
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.kafka import transaction
-from slackwater.sinks.kafka.marked import MarkedTopic, check_target, create_marker
+from slackwater.sinks.kafka.marked import MarkedTopic, create_marker
 from slackwater.sinks.kafka.sink import MarkedTopicOutput
 from slackwater.sinks.kafka.transaction import MARK_KEY, BatchToWrite, write_batch
 from tests.support.errors import raises_code
@@ -363,7 +363,7 @@ def test_what_the_broker_does_not_allow(servers: str, topic: str) -> None:
     create_topic(servers, f"{topic}-deleting", cleanup_policy="delete")
     deleting: MarkedTopic = _sink(servers, topic, marker_topic=f"{topic}-deleting").target
     with raises_code(PipelineError, "kafka-marker-expires"):
-        check_target(deleting.cluster, topic, deleting.marker)
+        deleting.check()
 
     marked = _started(servers, topic)
     with pytest.raises(RuntimeError, match="MSG_SIZE_TOO_LARGE"):
@@ -375,7 +375,7 @@ def test_what_the_broker_does_not_allow(servers: str, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
     admin.delete_topics([topic])[topic].result(30)
     with raises_code(PipelineError, "kafka-topic"):
-        check_target(marked.cluster, topic, marked.marker)
+        marked.check()
     assert [damage.path for damage in MarkedTopicOutput(marked).damage("all")] == [topic]
 
 
@@ -423,10 +423,10 @@ def test_logins_and_permissions(
     _allow(servers, [(ResourceType.TOPIC, topic, AclOperation.DESCRIBE)])
     sink.target.claim(OWNER)
     with pytest.raises(Refused) as lacks_write:
-        check_target(sink.target.cluster, topic, marker)
+        sink.target.check()
     assert (lacks_write.value.code, lacks_write.value.expected) == ("sink-grant", f"WRITE on topic {topic}")
     _allow(servers, [(ResourceType.TOPIC, topic, AclOperation.WRITE)])
-    check_target(sink.target.cluster, topic, marker)
+    sink.target.check()
     sink.target.begin_epoch(CONTEXT)
     write_batch(sink.target.settings, _batch(0), [_rows(b"a")])
     assert open_output(sink.identity()).last_written() == 0

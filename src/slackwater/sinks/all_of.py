@@ -18,6 +18,7 @@ from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Owner, Swap, Traits, WriteContext, after_batch, weakest
 from slackwater.sinks.common.batch_function import batch_function, persisted
 from slackwater.sinks.common.contract import Output, Sink
+from slackwater.sinks.common.directory import marked_traits
 from slackwater.sinks.common.registry import SinkKind, catalogue, open_each, open_output
 from slackwater.storage.below import Below
 from slackwater.storage.protocols import WriteStore
@@ -73,19 +74,11 @@ def combined_traits(members: Sequence[Traits]) -> Traits:
     )
 
 
-_EXAMPLE = Traits(
-    Delivery("exactly-once", EXACT),
-    reports_last_batch=True,
-    skips_known_batches=True,
-    cuts=True,
-    swaps=True,
-    reads_known_batches=True,
-)
 ENTRIES = (
     CatalogueEntry(
         "all_of",
         "all_of(delta(...), postgres(..., keep_batch_id=True), ...)",
-        combined_traits([_EXAMPLE]),
+        combined_traits([marked_traits(EXACT, cuts=True, swaps=True)]),
         ("append",),
         rank=80,
     ),
@@ -283,7 +276,18 @@ def all_of(*sinks: Sink) -> AllOfSink:
     given: tuple[object, ...] = sinks
     for sink in given:
         if not isinstance(sink, Sink) or not sink.traits.combines:
-            raise _not_combined(sink)
+            possible = dict.fromkeys(entry.name for entry in catalogue() if entry.traits.combines)
+            kind = getattr(sink, "kind", None)
+            known = isinstance(kind, str) and not isinstance(sink, type)
+            raise PipelineError(
+                "all-of-sink",
+                f"The {kind} sink cannot be one of several: Spark writes it by itself, and not by a batch function"
+                if known
+                else "This is not a sink that can be one of several",
+                expected=" or ".join(f"sinks.{name}" for name in possible),
+                found=f"sinks.{kind}" if known else repr(sink),
+                hint="write it by a stream of its own, which reads the same source",
+            )
     if len(sinks) < FEWEST:
         raise PipelineError(
             "all-of-sinks",
@@ -327,21 +331,6 @@ def _first_repeated(places: Iterable[frozenset[str | None]]) -> str | None:
             return min(filter(None, shared))
         seen |= one
     return None
-
-
-def _not_combined(sink: object) -> PipelineError:
-    possible = dict.fromkeys(entry.name for entry in catalogue() if entry.traits.combines)
-    kind = getattr(sink, "kind", None)
-    known = isinstance(kind, str) and not isinstance(sink, type)
-    return PipelineError(
-        "all-of-sink",
-        f"The {kind} sink cannot be one of several: Spark writes it by itself, and not by a batch function"
-        if known
-        else "This is not a sink that can be one of several",
-        expected=" or ".join(f"sinks.{name}" for name in possible),
-        found=f"sinks.{kind}" if known else repr(sink),
-        hint="write it by a stream of its own, which reads the same source",
-    )
 
 
 SINK = SinkKind(

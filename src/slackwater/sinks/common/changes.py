@@ -223,9 +223,23 @@ class CutTable(Output, Generic[V]):
         found = self._recorded_cut(cut, backup)
         if found is None or found[2] == "uncut":
             # Where another writer was faster than a cut that was recorded, nothing was cut: it is checked again.
-            found = self._start_cut(cut, backup)
-            if found is None:
-                return
+            expected, planned = self._planned_cut(cut.after)
+            if cut != expected:
+                raise Refused(
+                    "cut-mismatch",
+                    f"The table does not have the same files and {self.version_noun} {after_batch(cut.after)} as "
+                    "the cut",
+                    where=self.location,
+                    expected=f"{len(expected.files)} files, {self.version_noun} {expected.version}",
+                    found=f"{len(cut.files)} files, {self.version_noun} {cut.version}",
+                    hint=f"make a new plan: {command('plan', 'rebuild', 'STREAM')}",
+                )
+            if planned is not None:
+                self.cut_records.write(backup, planned)
+            # The state is determined again, as another writer may have committed since the cut was worked out.
+            found = self._recorded_cut(cut, backup) if planned is not None else None
+        if found is None:
+            return
         record, version, state = found
         if state in {"other", "uncut"}:
             raise self._changed(record, "output-changed")
@@ -241,23 +255,6 @@ class CutTable(Output, Generic[V]):
         found = self._cut_to_restore(cut, backup)
         if found is not None:
             self._restore(*found)
-
-    def _start_cut(self, cut: Cut, backup: WriteStore) -> tuple[CutRecord, V, TableState] | None:
-        expected, record = self._planned_cut(cut.after)
-        if cut != expected:
-            raise Refused(
-                "cut-mismatch",
-                f"The table does not have the same files and {self.version_noun} {after_batch(cut.after)} as the cut",
-                where=self.location,
-                expected=f"{len(expected.files)} files, {self.version_noun} {expected.version}",
-                found=f"{len(cut.files)} files, {self.version_noun} {cut.version}",
-                hint=f"make a new plan: {command('plan', 'rebuild', 'STREAM')}",
-            )
-        if record is None:
-            return None
-        self.cut_records.write(backup, record)
-        # The state is determined again, as another writer may have committed since the cut was worked out.
-        return self._recorded_cut(cut, backup)
 
     def _recorded_cut(self, cut: Cut, backup: WriteStore) -> tuple[CutRecord, V, TableState] | None:
         record = self.cut_records.read(backup)

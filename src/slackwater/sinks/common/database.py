@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode
@@ -27,6 +27,7 @@ CONNECT_TIMEOUT_S = 10
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+_]*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?:\?(?P<query>.*))?")
 _FIELD = re.compile(r"[\w.\-]+(?=\s*=)")
 """Field names in a parameter, such as an ODBC string: ``UID=me;PWD={...}``."""
+_WITH_PORT = re.compile(r"(?<=[^:]):\d+$|\]:\d+$")
 _POSTGRESQL = frozenset({"postgresql", "postgres"})
 _KNOWN: dict[str, str] = {}
 """Passwords from URLs in the running program, by URL without them. Not recorded."""
@@ -51,12 +52,13 @@ class Address:
             return f"{parts['scheme'].partition('+')[0]}://{hosts}{parts['path']}"
         options = {unquote(key): unquote(value) for key, value in _parameters(parts["query"] or "") if value}
         database = unquote(parts["path"].lstrip("/")) or options.get("dbname", "")
-        if not hosts:
-            hosts = options.get("host", "")
-            port = options.get("port")
-        else:
-            port = None
-        hosts = ",".join(_with_port(host, port) for host in hosts.split(",") if host)
+        hosts, port = (hosts, "") if hosts else (options.get("host", ""), options.get("port"))
+        hosts = ",".join(
+            # A host that starts with a slash is the directory of a socket.
+            host if host.startswith("/") or _WITH_PORT.search(host) else f"{host}:{port or 5432}"
+            for host in hosts.split(",")
+            if host
+        )
         service = f"?service={options['service']}" if "service" in options else ""
         return f"postgresql://{hosts}/{database}{service}"
 
@@ -170,26 +172,20 @@ def _without_password(match: re.Match[str]) -> tuple[str, str | None]:
     if scheme.startswith("sqlite") and path not in {"", "/", "/:memory:"}:
         path = "/" + os.path.abspath(path[1:])  # noqa: PTH100 - symlinks stay as the user wrote them
     user, at, hosts = authority.rpartition("@")
-    name, colon, secret = user.partition(":")
-    found = unquote(secret) if colon else None
-    without = _without_parameter if is_postgresql else _without_form_parameter
-    kept, secret = without(match["query"] or "")
+    name, colon, in_user = user.partition(":")
+    query = match["query"] or ""
+    if is_postgresql:
+        # libpq does not take ``+`` as a space.
+        pairs = [
+            (unquote(key), unquote(value), f"{_encoded(key)}={_encoded(value)}") for key, value in _parameters(query)
+        ]
+    else:
+        form = parse_qsl(query, keep_blank_values=True)
+        pairs = [(key, value, urlencode([(key, value)], safe="/:,")) for key, value in form]
+    kept = "&".join(shown for key, _, shown in pairs if key.lower() != "password")
     bare = f"{scheme}://{name}{at}{hosts}{path}" + (f"?{kept}" if kept else "")
-    return bare, found if secret is None else secret
-
-
-def _without_parameter(query: str) -> tuple[str, str | None]:
-    """Libpq's parameters without the password, and the password. libpq does not take ``+`` as a space."""
-    pairs = list(_parameters(query))
-    secret = next((unquote(value) for key, value in pairs if unquote(key).lower() == "password"), None)
-    kept = (f"{_encoded(key)}={_encoded(value)}" for key, value in pairs if unquote(key).lower() != "password")
-    return "&".join(kept), secret
-
-
-def _without_form_parameter(query: str) -> tuple[str, str | None]:
-    pairs = parse_qsl(query, keep_blank_values=True)
-    secret = next((value for key, value in pairs if key.lower() == "password"), None)
-    return urlencode([(key, value) for key, value in pairs if key.lower() != "password"], safe="/:,"), secret
+    found = unquote(in_user) if colon else None
+    return bare, next((value for key, value, _ in pairs if key.lower() == "password"), found)
 
 
 def _parameters(query: str) -> Iterator[tuple[str, str]]:
@@ -207,11 +203,6 @@ def _parts(url: str) -> re.Match[str]:
     if match is None:
         raise PipelineError("sink-url", "The recorded address of a database cannot be parsed", found=url)
     return match
-
-
-def _with_port(host: str, port: str | None) -> str:
-    has_port = re.search(r"(?<=[^:]):\d+$|\]:\d+$", host) and not host.startswith("/")
-    return host if has_port or host.startswith("/") else f"{host}:{port or 5432}"
 
 
 LOOK_UP = "the server's log has the statement that failed; correct the cause, then run the pipeline again"
@@ -329,7 +320,7 @@ def problem_of(error: BaseException) -> Problem:
     own = TASK_ERROR.search(text)
     if own is not None:
         listed = (each for _, each in _BY_STATE if each.code == own["code"])
-        return _with_text(next(listed, Problem(own["code"], "A task of the sink failed")), own["text"])
+        return replace(next(listed, Problem(own["code"], "A task of the sink failed")), found=own["text"])
     state = getattr(original, "sqlstate", None) or next(iter(SQLSTATE.findall(text)), None)
     by_state = (each for start, each in _BY_STATE if state and state.startswith(start))
     known: Problem | None = next(by_state, None)
@@ -339,9 +330,9 @@ def problem_of(error: BaseException) -> Problem:
         known = _LOGIN
     if known is None and (UNREACHABLE.search(text) or getattr(error, "connection_invalidated", False)):
         known = _UNREACHABLE
-    return _with_text(
-        known or Problem("sink-failed", "The database of the sink reports an error", LOOK_UP), _line(text)
-    )
+    lines = (line.strip() for line in text.splitlines())
+    found = " ".join(line for line in lines if line and not line.startswith(_NOT_NAMING))[:500]
+    return replace(known or Problem("sink-failed", "The database of the sink reports an error", LOOK_UP), found=found)
 
 
 @contextmanager
@@ -360,16 +351,6 @@ def writing(where: str) -> Iterator[None]:
         yield
     except (DBAPIError, UnicodeError) as error:
         raise problem_of(error).failed(where) from error
-
-
-def _with_text(problem: Problem, text: str) -> Problem:
-    return Problem(problem.code, problem.message, problem.hint, text)
-
-
-def _line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    kept = [line for line in lines if not line.startswith(_NOT_NAMING)]
-    return " ".join(kept)[:500]
 
 
 def no_streaming_source(of: str, location: str | None) -> PipelineError:

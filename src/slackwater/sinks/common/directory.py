@@ -108,7 +108,10 @@ def parse_owner(data: bytes | str, where: str, name: str) -> Owner:
 def claim(store: WriteStore, owner: Owner) -> None:
     known = read_owner(store)
     if known is None:
-        known = _create(store, owner)
+        # A different process may be faster.
+        with suppress(FileExistsError):
+            store.create(OWNER_FILE, _render(owner))
+        known = read_owner(store) or owner
     check_claim(known, owner, store.location)
     # The same stream under another name, or in a home that was moved.
     if known != owner:
@@ -125,13 +128,6 @@ def check_claim(known: Owner, owner: Owner, where: str) -> None:
     if known.stream_id != owner.stream_id:
         hint = "give the stream an output directory of its own"
         raise owned(known, where, stream=owner.stream, home=owner.home, hint=hint)
-
-
-def _create(store: WriteStore, owner: Owner) -> Owner:
-    """Create the file; returns the owner that is now recorded: a different process may be faster."""
-    with suppress(FileExistsError):
-        store.create(OWNER_FILE, _render(owner))
-    return read_owner(store) or owner
 
 
 def _render(owner: Owner) -> bytes:
@@ -158,19 +154,17 @@ class OutputPlace:
         """
         if not is_uri(uri):
             return None
-        path = self._resolved_file(uri)
-        name = path.removeprefix(self.location.rstrip("/") + "/")
-        return None if name == path or any(part in {"", ".", ".."} for part in name.split("/")) else name
-
-    def _resolved_file(self, uri: str) -> str:
         local = local_file_of(uri)
         if local is None:
             parts = urlsplit(uri)
-            return resolved(f"{parts.scheme}://{parts.netloc}{unquote(parts.path)}")
-        folder, _, name = local.rpartition("/")
-        if folder not in self._folders:
-            self._folders[folder] = os.path.realpath(folder).rstrip("/")
-        return f"{self._folders[folder]}/{name}"
+            path = resolved(f"{parts.scheme}://{parts.netloc}{unquote(parts.path)}")
+        else:
+            folder, _, name = local.rpartition("/")
+            if folder not in self._folders:
+                self._folders[folder] = os.path.realpath(folder).rstrip("/")
+            path = f"{self._folders[folder]}/{name}"
+        name = path.removeprefix(self.location.rstrip("/") + "/")
+        return None if name == path or any(part in {"", ".", ".."} for part in name.split("/")) else name
 
 
 def directory(path: object, example: str) -> str:

@@ -78,7 +78,16 @@ def option_strings(options: Mapping[str, object], reserved: Iterable[str]) -> di
             "sink-option", "Slackwater sets this option itself", found=", ".join(found), hint="remove the option"
         )
     KNOWN_SECRETS.remember_all(options)
-    return {name: _string(name, value) for name, value in options.items()}
+    for name, value in options.items():
+        if not isinstance(value, str | int | float):
+            raise PipelineError(
+                "sink-option-value",
+                f"The value of option {name} cannot be used",
+                expected="a string, a number, True or False",
+                found=repr(value),
+                hint="leave the option out to use the data source's default",
+            )
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}
 
 
 def refuse_with_keys(keys: tuple[str, ...], options: Mapping[str, str], library: str) -> None:
@@ -105,18 +114,6 @@ def key_columns(keys: object) -> tuple[str, ...]:
 
 def is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
-
-
-def _string(name: str, value: object) -> str:
-    if not isinstance(value, str | int | float):
-        raise PipelineError(
-            "sink-option-value",
-            f"The value of option {name} cannot be used",
-            expected="a string, a number, True or False",
-            found=repr(value),
-            hint="leave the option out to use the data source's default",
-        )
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def refuse_partitions(kind: str, context: WriteContext, hint: str = "leave partition_by out") -> None:

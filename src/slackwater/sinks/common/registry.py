@@ -30,10 +30,6 @@ UNKNOWN_TRAITS = opaque_traits(
 )
 
 
-def _only_itself(identity: Identity) -> tuple[Identity, ...]:
-    return (identity,)
-
-
 @dataclass(frozen=True, slots=True)
 class SinkKind:
     """A kind of sink, as known outside of its package.
@@ -54,7 +50,7 @@ class SinkKind:
     connectors: Mapping[str, str] = field(default_factory=dict)
     session_settings: Mapping[str, str] = field(default_factory=dict)
     log_folder: str = ""
-    members: Callable[[Identity], tuple[Identity, ...]] = _only_itself
+    members: Callable[[Identity], tuple[Identity, ...]] | None = None
     transient: frozenset[str] = frozenset()
     recognise: Callable[[WriterCalls], Identity | None] | Reference | None = None
     comparable: Callable[[Identity, Identity], bool] | None = None
@@ -62,8 +58,7 @@ class SinkKind:
 
 
 def _open_unknown_output(identity: Identity) -> OpaqueOutput:
-    location = sink_text(identity)
-    return OpaqueOutput(identity.get("kind", "none"), UNKNOWN_TRAITS, location)
+    return OpaqueOutput(identity.get("kind", "none"), UNKNOWN_TRAITS, sink_text(identity))
 
 
 _UNKNOWN = SinkKind(_open_unknown_output)
@@ -105,7 +100,8 @@ def open_each(identity: Identity) -> tuple[Output, ...]:
 
 
 def member_identities(identity: Identity) -> tuple[Identity, ...]:
-    return _kind_of(identity).members(identity)
+    members = _kind_of(identity).members
+    return (identity,) if members is None else members(identity)
 
 
 def identity_at(location: str) -> Identity | None:
@@ -131,7 +127,16 @@ def is_same_sink(known: Identity, now: Identity) -> bool:
     if known == UNKNOWN or _AS_SPARK_NAMES_IT.search(known.get("kind", "")):
         return True
     before, after = _names(_as_kind_of(now, known)), _names(_as_kind_of(known, now))
-    return len(before) == len(after) and all(map(_agree, before, after))
+    if len(before) != len(after):
+        return False
+    for one, other in zip(before, after, strict=True):
+        comparable = _kind_of(one).comparable
+        if comparable is not None and one.get("kind") == other.get("kind") and not comparable(one, other):
+            continue
+        unrecorded = set() if one.get("format") else {"format"}
+        if _places(one, unrecorded) != _places(other, unrecorded):
+            return False
+    return True
 
 
 def catalogue() -> tuple[CatalogueEntry, ...]:
@@ -199,14 +204,6 @@ def _loaded(value: Any) -> Any:
         return value
     module, _, name = value.partition(":")
     return getattr(import_module(module), name)
-
-
-def _agree(known: Identity, now: Identity) -> bool:
-    comparable = _kind_of(known).comparable
-    if comparable is not None and known.get("kind") == now.get("kind") and not comparable(known, now):
-        return True
-    unrecorded = set() if known.get("format") else {"format"}
-    return _places(known, unrecorded) == _places(now, unrecorded)
 
 
 def _as_kind_of(other: Identity, identity: Identity) -> Identity:

@@ -85,25 +85,19 @@ def merge(
                 )
             has_rows = most is not None
             frame.createOrReplaceTempView(view)
-            run(_merge_statement(table, view, keys, frame.columns))
+            names = [backquoted(column) for column in frame.columns]
+            # Null-safe: by ``=`` a null key would match no row, and each batch would insert another one.
+            matches = " AND ".join(f"t.{key} <=> s.{key}" for key in map(backquoted, keys))
+            clauses = (
+                f"{table} t USING {view} s ON {matches}",
+                f"WHEN MATCHED THEN UPDATE SET {', '.join(f'{name} = s.{name}' for name in names)}",
+                f"WHEN NOT MATCHED THEN INSERT ({', '.join(names)})",
+                f"VALUES ({', '.join(f's.{name}' for name in names)})",
+            )
+            run(" ".join(("MERGE INTO", *clauses)))
         finally:
             frame.sparkSession.catalog.dropTempView(view)
     return has_rows
-
-
-def _merge_statement(table: str, view: str, keys: Sequence[str], columns: Sequence[str]) -> str:
-    names = [backquoted(column) for column in columns]
-    # Null-safe: by ``=`` a null key would match no row, and each batch would insert another one.
-    matches = " AND ".join(f"t.{key} <=> s.{key}" for key in map(backquoted, keys))
-    values = ", ".join(f"{name} = s.{name}" for name in names)
-    inserted = ", ".join(f"s.{name}" for name in names)
-    clauses = (
-        f"USING {view} s ON {matches}",
-        f"WHEN MATCHED THEN UPDATE SET {values}",
-        "WHEN NOT MATCHED THEN INSERT",
-        f"({', '.join(names)}) VALUES ({inserted})",
-    )
-    return " ".join(("MERGE INTO", table, "t", *clauses))
 
 
 @dataclass

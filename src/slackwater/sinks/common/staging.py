@@ -100,16 +100,13 @@ class StagingDirectory:
         if state == "discarded":
             self.discard("discarded")
         if state != "building":
-            self._create()
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise unsupported(str(self.folder), "a parent folder that can be written to", str(error)) from error
+            self.mark("building")
         keep_owner_and_mode(self.real, self.folder)
         return True
-
-    def _create(self) -> None:
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise unsupported(str(self.folder), "a parent folder that can be written to", str(error)) from error
-        self.set_mark(self.folder, "building")
 
     def check_exchangeable(self) -> None:
         if self.real.is_mount():
@@ -262,22 +259,19 @@ def link_files(source: Path, target: Path, names: Iterable[str]) -> None:
     """
     folders = set[Path]()
     for name in names:
-        _link(source / name, target / name)
-        folders.add((target / name).parent)
+        one, other = source / name, target / name
+        other.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(one, other)
+        except FileExistsError:
+            pass
+        except OSError as error:
+            if error.errno not in _NO_LINK:
+                raise
+            LocalStore(other.parent).write_pieces(other.name, LocalStore(one.parent).read_pieces(one.name))
+        folders.add(other.parent)
     for folder in folders:
         sync_directory(folder)
-
-
-def _link(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(source, target)
-    except FileExistsError:
-        return
-    except OSError as error:
-        if error.errno not in _NO_LINK:
-            raise
-        LocalStore(target.parent).write_pieces(target.name, LocalStore(source.parent).read_pieces(source.name))
 
 
 def _exchanged(one: Path, other: Path) -> bool:

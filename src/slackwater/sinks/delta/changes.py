@@ -80,13 +80,20 @@ def base_after(location: str, log: DeltaLog, app: str | None, written: int, afte
         return now, frozenset(now.sizes()), NO_OTHERS
     try:
         span = DeltaSpan(log, app, after)
-        if not span.by_restore:
-            check_files_removable(location, span)
     except Refused:
         if after > NONE_YET:
             raise
-        return _mixed(location, log, app, newest)
-    if span.by_restore:
+        now = DeltaVersion(location, newest)
+        own = (commit for commit in backwards(log, newest) if app in commit.batches)
+        unknown = len(now.sizes().keys() - {file.path for commit in own for file in commit.adds})
+        return now, frozenset(), Others(None if unknown else 0, unknown, sure=False)
+    if not span.by_restore and after > NONE_YET:
+        check_files_removable(location, span)
+    mixed = not span.by_restore and span.blocking_commit() is not None
+    others = [commit for commit in span.others if commit.changes_rows]
+    if mixed and (others or span.target < 0):
+        return DeltaVersion(location, newest), frozenset(), written_by(others)
+    if mixed or span.by_restore:
         before = DeltaVersion(location, span.target)
         return before, frozenset(before.sizes()), NO_OTHERS
     now = DeltaVersion(location, span.newest)
@@ -99,21 +106,6 @@ def state_of(log: DeltaLog) -> str:
         if commit.restores is None and commit.changes_table:
             return f"version {commit.version}"
     return "version -1"
-
-
-def _mixed(location: str, log: DeltaLog, app: str, newest: int) -> Base:
-    now = DeltaVersion(location, newest)
-    try:
-        span = DeltaSpan(log, app, NONE_YET)
-    except Refused:
-        own = (commit for commit in backwards(log, newest) if app in commit.batches)
-        unknown = len(now.sizes().keys() - {file.path for commit in own for file in commit.adds})
-        return now, frozenset(), Others(None if unknown else 0, unknown, sure=False)
-    others = [commit for commit in span.others if commit.changes_rows]
-    if others or span.target < 0:
-        return now, frozenset(), written_by(others)
-    before = DeltaVersion(location, span.target)
-    return before, frozenset(before.sizes()), NO_OTHERS
 
 
 def fill(place: Place, app: str, after: int, table: DeltaVersion, base: Collection[str]) -> None:

@@ -202,27 +202,24 @@ class DeltaSpan:
         # Older commits count up to this batch (``None``: all), under the present names of their files.
         self._left: int | None = None
         self._moved: dict[str, str] = {}
-        self.target = self._walk(log)
-
-    def _walk(self, log: DeltaLog) -> int:
-        target = self.newest
+        self.target = self.newest
         for commit in backwards(log, self.newest):
-            written = commit.batches.get(self._app)
-            if self._is_complete or (written is not None and written <= self._batch):
-                return commit.version
-            target = commit.version - 1
+            written = commit.batches.get(app)
+            if self._is_complete or (written is not None and written <= batch):
+                self.target = commit.version
+                return
+            self.target = commit.version - 1
             self._take(commit, written)
             if self.divided:
-                return target
-        if target >= 0 and not self._is_complete:
+                return
+        if self.target >= 0 and not self._is_complete:
             raise Refused(
                 "delta-log-cleaned",
                 "The log of the Delta table no longer has the commits of all batches that would be cut",
-                where=f"version {target}",
+                where=f"version {self.target}",
                 hint="cut at a later batch; the table's property delta.logRetentionDuration decides how long commits "
                 "are kept",
             )
-        return target
 
     @property
     def _is_complete(self) -> bool:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.checkpoint import NONE_YET, Damage, Depth
 from slackwater.core.errors import FormatError, Refused, SinkUnreadable
-from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Owner, Swap, Traits, WriteContext, newest_batch
+from slackwater.core.sink import CatalogueEntry, Cut, Owner, Swap, Traits, WriteContext, newest_batch
 from slackwater.sinks.common import staging
 from slackwater.sinks.common.changes import (
     CutRecord,
@@ -36,7 +36,7 @@ from slackwater.sinks.common.changes import (
     unsupported,
 )
 from slackwater.sinks.common.contract import LostMarker, Sink
-from slackwater.sinks.common.directory import OWNER_FILE, DirectoryOutput, absolute, directory, path_of
+from slackwater.sinks.common.directory import OWNER_FILE, DirectoryOutput, absolute, directory, marked_traits, path_of
 from slackwater.sinks.common.problem import key_columns, not_readable_yet, option_strings, refuse_with_keys
 from slackwater.sinks.common.staging import Place, staging_of
 from slackwater.sinks.delta import changes
@@ -51,14 +51,8 @@ if TYPE_CHECKING:
     from slackwater.sinks.delta.writer import DeltaSparkTable
 
 
-DELTA_TRAITS = Traits(
-    Delivery("exactly-once", "the rows of a batch and its number are one commit, and a number it has is skipped"),
-    reports_last_batch=True,
-    skips_known_batches=True,
-    cuts=True,
-    swaps=True,
-    reads_known_batches=True,
-    combines=True,
+DELTA_TRAITS = marked_traits(
+    "the rows of a batch and its number are one commit, and a number it has is skipped", cuts=True, swaps=True
 )
 APP_PREFIX = "slackwater-"
 """Prefix of streams' application ids."""
@@ -133,9 +127,8 @@ class DeltaOutput(DirectoryOutput, CutTable[int]):
     def staged(self, operation: str) -> DeltaOutput:
         return DeltaOutput(str(self._staging(operation).folder))
 
-    def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
+    def stage(self, operation: str, after: int, _recorded: Mapping[int, str]) -> None:
         """The sink creates a staged table that starts empty, with the query's columns."""
-        del recorded  # As above.
         place = self._staging(operation)
         if place.start():
             if after >= 0 or self.exists:
@@ -156,9 +149,8 @@ class DeltaOutput(DirectoryOutput, CutTable[int]):
         _, _, others = base_after(self.location, self._log, self._app(), written, after)
         return Swap(operation, stream_id, written, version=state_of(self._log), others=others)
 
-    def whole(self, recorded: Mapping[int, str]) -> Cut:
+    def whole(self, _recorded: Mapping[int, str]) -> Cut:
         """All rows of the table, regardless of their writer and of the log."""
-        del recorded  # As above.
         if not self.exists:
             return Cut(NONE_YET, ())
         newest = DeltaVersion(self.location)

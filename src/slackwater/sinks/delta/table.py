@@ -50,7 +50,16 @@ def partition_strings(values: Any, location: str) -> Mapping[str, str | None]:
 
     Raises Refused (``swap-unsupported``) for a timestamp: older writers omitted the zone.
     """
-    return {name: _partition_string(name, value, location) for name, value in values.as_py().items()}
+    found: dict[str, str | None] = values.as_py()
+    for name, value in values.as_py().items():
+        if isinstance(value, datetime | bytes):
+            kind = "timestamp" if isinstance(value, datetime) else "binary"
+            raise unsupported(location, "partition columns that are no timestamp and not binary", f"{name}: {kind}")
+        if isinstance(value, bool):
+            found[name] = str(value).lower()
+        elif value is not None:
+            found[name] = format(value, "f") if isinstance(value, Decimal) else str(value)
+    return found
 
 
 def _plain(scalar: Any) -> Any:
@@ -72,17 +81,6 @@ def _plain(scalar: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if isinstance(value, str | int) else None
-
-
-def _partition_string(name: str, value: Any, location: str) -> str | None:
-    if value is None:
-        return None
-    if isinstance(value, datetime | bytes):
-        kind = "timestamp" if isinstance(value, datetime) else "binary"
-        raise unsupported(location, "partition columns that are no timestamp and not binary", f"{name}: {kind}")
-    if isinstance(value, bool):
-        return str(value).lower()
-    return format(value, "f") if isinstance(value, Decimal) else str(value)
 
 
 WRITABLE_FEATURES = frozenset(

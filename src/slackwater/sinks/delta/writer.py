@@ -102,30 +102,27 @@ class DeltaSparkTable:
             # Delta would skip it without reading its rows, and Spark's watermark would miss those of this batch.
             run_without_output(frame)
             return
+        session = frame.sparkSession
+        transaction = {"txnAppId": app_of(context.stream_id), "txnVersion": str(batch)}
+
+        def run(statement: str) -> None:
+            with session_settings(session, {_SETTINGS + name: value for name, value in transaction.items()}):
+                session.sql(statement)
+
         try:
-            self._merge(context, frame, batch) if self.keys else self._save(context, frame, batch)
+            if self.keys:
+                merge(frame, batch, run, table=table_in_sql(self.location), keys=self.keys, where=self.location)
+                return
+            mode = "overwrite" if context.output_mode == "complete" else "append"
+            writer = frame.write.format("delta").mode(mode).options(**self.options, **transaction)
+            if context.partition_by:
+                writer = writer.partitionBy(*context.partition_by)
+            writer.save(self.location)
         except (AnalysisException, Py4JJavaError) as error:
             refusal = _refusal(error)
             if refusal is None:
                 raise
             raise self._changed(refusal) from error
-
-    def _save(self, context: WriteContext, frame: DataFrame, batch: int) -> None:
-        mode = "overwrite" if context.output_mode == "complete" else "append"
-        writer = frame.write.format("delta").mode(mode).options(**self.options, **_transaction(context, batch))
-        if context.partition_by:
-            writer = writer.partitionBy(*context.partition_by)
-        writer.save(self.location)
-
-    def _merge(self, context: WriteContext, frame: DataFrame, batch: int) -> None:
-        session = frame.sparkSession
-        transaction = {_SETTINGS + name: value for name, value in _transaction(context, batch).items()}
-
-        def run(statement: str) -> None:
-            with session_settings(session, transaction):
-                session.sql(statement)
-
-        merge(frame, batch, run, table=table_in_sql(self.location), keys=self.keys, where=self.location)
 
     def _changed(self, found: str) -> StreamFailed:
         return StreamFailed(
@@ -135,10 +132,6 @@ class DeltaSparkTable:
             found=found,
             hint="put the table or its columns back, or change the query, and run the stream again",
         )
-
-
-def _transaction(context: WriteContext, batch: int) -> dict[str, str]:
-    return {"txnAppId": app_of(context.stream_id), "txnVersion": str(batch)}
 
 
 def table_in_sql(location: str) -> str:

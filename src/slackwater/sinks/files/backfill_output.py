@@ -16,8 +16,8 @@ from slackwater.formats.compactible import SINK_LOG
 from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.directory import OWNER_FILE, read_owner
 from slackwater.sinks.files.sink import FilesOutput, FilesSink, files
-from slackwater.storage.open import local_path_of, open_write_store
-from slackwater.storage.protocols import LEFTOVER, WriteStore
+from slackwater.storage.open import open_write_store
+from slackwater.storage.protocols import LEFTOVER
 
 DEFAULT_FORMAT = "parquet"
 _DATA_FILE = re.compile(r"\.?part-[0-9]{5,}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}[-.].*")
@@ -74,31 +74,23 @@ def discard(output: BackfillDirectory, operation: str) -> None:
     known = read_owner(store)
     if known is not None and known.stream_id == operation:
         listed = set(open_backfill_output(output).cut_after(-1, {}).files)
-        # ``folders`` follows links: a file behind one would be deleted although it is not in this directory.
-        folders = [folder for folder in store.folders() if not _is_linked(store, folder.path)]
-        found = (f"{folder.path}/{name}".lstrip("/") for folder in folders for name in folder.files)
+        root = store.local_path("")
+        found = (
+            f"{folder.path}/{name}".lstrip("/")
+            for folder in store.folders()
+            # ``folders`` follows links: a file behind one would be deleted although it is not in this directory.
+            if root is None or os.path.realpath(Path(root, folder.path)) == str(Path(root).resolve() / folder.path)
+            for name in folder.files
+        )
         names = sorted(found, key=lambda name: name.startswith(f"{SINK_LOG}/"))
         # The manifest after what it lists, the mark last: an interrupted removal finds them.
         for name in names:
             if name in listed or name.startswith(f"{SINK_LOG}/") or _DATA_FILE.fullmatch(name.rpartition("/")[2]):
                 store.delete(name)
-        _remove_empty(output.path)
+        for parent, _, _ in os.walk(root, topdown=False) if root else ():
+            if parent != root and not any(Path(parent).iterdir()):
+                Path(parent).rmdir()
         store.delete(OWNER_FILE)
     for entry in store.list():
         if entry.name.endswith(LEFTOVER):
             store.delete(entry.name)
-
-
-def _is_linked(store: WriteStore, path: str) -> bool:
-    root, full = store.local_path(""), store.local_path(path)
-    if root is None or full is None:
-        return False
-    return os.path.realpath(full) != os.path.realpath(root) + (f"/{path}" if path else "")
-
-
-def _remove_empty(path: str) -> None:
-    local = local_path_of(path)
-    if local is not None:
-        for folder, _, _ in os.walk(local, topdown=False):
-            if folder != local and not any(Path(folder).iterdir()):
-                Path(folder).rmdir()

@@ -7,7 +7,7 @@ output then take all files as new: later stages must be replayed too. Files outs
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
 from pathlib import Path
 
@@ -61,11 +61,13 @@ class DirectorySwap:
                 for name in manifest.all_names():
                     if batch_of(name) <= after:
                         entries[name] = manifest.read(name).decode()
-                link_files(
-                    place.real,
-                    place.folder,
-                    _with_side_files(place.real, set(map(relative_path, uris(entries.values())))),
-                )
+                linked = list[str]()
+                for name in sorted(set(map(relative_path, uris(entries.values())))):
+                    if not (place.real / name).exists():
+                        raise incomplete(str(place.real), name, "no file")
+                    side = hadoop_checksum_path(name)
+                    linked += [side, name] if (place.real / side).exists() else [name]
+                link_files(place.real, place.folder, linked)
                 store = LocalStore(place.folder)
                 for name, content in sorted(entries.items(), key=lambda entry: batch_of(entry[0])):
                     store.write(f"{SINK_LOG}/{name}", _moved(content, place.folder, relative_path).encode())
@@ -104,7 +106,18 @@ class DirectorySwap:
         _carry(place, place.folder, place.real)
 
     def check_back(self) -> None:
-        _check_back(self._place)
+        """Raises Refused (``backup-damaged``) unless the replaced output is whole."""
+        place = self._place
+        if place.is_interrupted:
+            return
+        if not place.is_swapped:
+            if place.state != "staged":
+                raise damaged(str(place.folder), "the output before the swap", place.state or "no folder")
+        elif place.mark_in(place.real) is None:
+            if not place.real.is_dir():
+                raise damaged(str(place.real), "the output that was swapped in", "no folder")
+            for missing in _damage(place):
+                raise damaged(f"{place.folder}/{missing.path}", missing.expected, missing.found)
 
     def swap_back(self, left: Left) -> None:
         place = self._place
@@ -130,20 +143,6 @@ class DirectorySwap:
 
     def discard_replaced(self) -> None:
         self._place.discard("replaced")
-
-
-def _check_back(staging: StagingDirectory) -> None:
-    """Raises Refused (``backup-damaged``) unless the replaced output is whole."""
-    if staging.is_interrupted:
-        return
-    if not staging.is_swapped:
-        if staging.state != "staged":
-            raise damaged(str(staging.folder), "the output before the swap", staging.state or "no folder")
-    elif staging.mark_in(staging.real) is None:
-        if not staging.real.is_dir():
-            raise damaged(str(staging.real), "the output that was swapped in", "no folder")
-        for missing in _damage(staging):
-            raise damaged(f"{staging.folder}/{missing.path}", missing.expected, missing.found)
 
 
 def name_files_in(staging: StagingDirectory, place: Path) -> None:
@@ -187,17 +186,6 @@ def _moved(content: str, place: Path, relative_path: _NameOf) -> str:
         return "/".join([place.as_uri(), *uri.split("/")[-relative_path(uri).count("/") - 1 :]])
 
     return renamed(content, moved)
-
-
-def _with_side_files(folder: Path, names: Iterable[str]) -> Iterator[str]:
-    for name in sorted(names):
-        path = folder / name
-        if not path.exists():
-            raise incomplete(str(folder), name, "no file")
-        side = hadoop_checksum_path(name)
-        if (folder / side).exists():
-            yield side
-        yield name
 
 
 def _damage(staging: StagingDirectory) -> Iterator[Damage]:

@@ -73,7 +73,7 @@ class Manifest:
         Without a compacted entry it reads all from 0.
         """
         names = self.names()
-        compacted = _newest_compacted(names)
+        compacted = newest_compacted(names.values())
         batches = sorted(batch for batch in names if batch >= compacted)
         if batches and compacted < 0:
             batches.insert(0, -1)
@@ -84,7 +84,8 @@ class Manifest:
 
         Without its predecessor a recorded entry is unknown: it may be compacted, with all older lines.
         """
-        name = self.names().get(batch)
+        names = self.names()
+        name = names.get(batch)
         is_recorded = batch in recorded and (batch == 0 or batch - 1 in recorded)
         if name is not None and not name.endswith(".compact") and not (is_recorded and self._is_damaged(name)):
             return self.lines(name)
@@ -95,7 +96,7 @@ class Manifest:
             "sink-cut-unknown",
             f"Cannot determine which files batch {batch} added: {reason} and the ledger has no copy of the entry",
             where=f"{self._store.location}/{SINK_LOG}",
-            hint=f"cut back to batch {_newest_compacted(self.names())} or newer, which needs no compacted entry",
+            hint=f"cut back to batch {newest_compacted(names.values())} or newer, which needs no compacted entry",
         )
 
     def confirmed(self, after: int, recorded: Lines) -> Lines:
@@ -104,7 +105,7 @@ class Manifest:
         Others are from a replaced output. A cut of all batches ignores damaged compacted entries.
         """
         names = self.names()
-        compacted = _newest_compacted(names)
+        compacted = newest_compacted(names.values())
         if compacted <= after or (after == NONE_YET and self._is_damaged(names[compacted])):
             return recorded
         listed = set(self.lines(names[compacted]))
@@ -113,7 +114,7 @@ class Manifest:
     def after_cut(self, after: int, recorded: Lines) -> dict[str, str]:
         """The replacements for entries merged by a later compaction, name to content."""
         names = self.names()
-        compacted = _newest_compacted(names)
+        compacted = newest_compacted(names.values())
         if compacted <= after or after == NONE_YET:
             return {}
         cut_lines = {line for batch in range(after + 1, compacted + 1) for line in self.own_lines(batch, recorded)}
@@ -134,7 +135,7 @@ class Manifest:
         be partly purged.
         """
         names = self.names()
-        compacted = names.get(_newest_compacted(names))
+        compacted = names.get(newest_compacted(names.values()))
         doomed = [name for name in self.all_names() if batch_of(name) > after]
         return sorted(doomed, key=lambda name: (name == compacted, -batch_of(name), name))
 
@@ -157,8 +158,13 @@ class Manifest:
             data, _ = self.parse(name)
         except (OSError, FormatError) as error:
             reason = error if isinstance(error, FormatError) else None
-            aside = (batch_of(name), self._put_aside(name)) if reason else None
-            how = aside[1] if aside else "check that this user may read the file"
+            aside, how = None, "check that this user may read the file"
+            if reason:
+                paths = [f"{SINK_LOG}/{name}", hadoop_checksum_path(f"{SINK_LOG}/{name}")]
+                # Spark writes no entry whose checksum is there.
+                paths = paths if self._store.exists(paths[1]) else paths[:1]
+                how = " && ".join(put_aside(f"{self._store.location}/{path}") for path in paths)
+                aside = batch_of(name), how
             raise SinkUnreadable(
                 "sink-unreadable",
                 f"The last written batch is unknown: a manifest entry of the sink cannot be parsed ({error})",
@@ -169,14 +175,6 @@ class Manifest:
                 aside=aside,
             ) from error
         return data
-
-    def _put_aside(self, name: str) -> str:
-        paths = [f"{SINK_LOG}/{name}"]
-        checksum = hadoop_checksum_path(paths[0])
-        # Spark writes no entry whose checksum is there.
-        if self._store.exists(checksum):
-            paths.append(checksum)
-        return " && ".join(put_aside(f"{self._store.location}/{path}") for path in paths)
 
     def check_version(self, name: str) -> None:
         start = next(iter(self._store.read_pieces(f"{SINK_LOG}/{name}")), b"")
@@ -209,23 +207,22 @@ def uris(entries: Iterable[str]) -> list[str]:
 
 def renamed(content: str, new_uri: Callable[[str], str]) -> str:
     """The renamed lines; lines with an unchanged URI stay as Spark wrote them."""
-    version, *_ = content.split("\n")
-    return "\n".join([version, *(_renamed_line(line, new_uri) for line in entry_lines(content))])
-
-
-def _renamed_line(line: str, new_uri: Callable[[str], str]) -> str:
-    fields = json.loads(line)
-    uri = str(fields["path"])
-    fields["path"] = new_uri(uri)
-    return line if fields["path"] == uri else json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    lines = content.split("\n")[:1]
+    for line in entry_lines(content):
+        fields = json.loads(line)
+        uri = str(fields["path"])
+        fields["path"] = new_uri(uri)
+        is_same = fields["path"] == uri
+        lines.append(line if is_same else json.dumps(fields, ensure_ascii=False, separators=(",", ":")))
+    return "\n".join(lines)
 
 
 def lines_of(recorded: Mapping[int, str]) -> dict[int, list[str]]:
     return {batch: entry_lines(content) for batch, content in recorded.items()}
 
 
-def _newest_compacted(names: Mapping[int, str]) -> int:
-    return max((batch for batch, name in names.items() if name.endswith(".compact")), default=-1)
+def newest_compacted(names: Iterable[str]) -> int:
+    return max((batch_of(name) for name in names if name.endswith(".compact")), default=-1)
 
 
 def batch_of(name: str) -> int:
@@ -309,13 +306,22 @@ def make_record(store: ReadStore, location: str, cut: Cut, manifest: Manifest, l
 def delete_batches(store: WriteStore, backup: WriteStore, record: FilesCut) -> None:
     """Remove the files once the backup is complete. Raises Refused before that."""
     for taken in record.taken:
-        _back_up(store, backup, taken)
+        if _hash_of(backup, taken.path) == taken.sha256:
+            # A file that the output lacks was removed by an attempt that was interrupted after this copy.
+            if _hash_of(store, taken.path) not in {None, taken.sha256}:
+                raise _changed(taken)
+        elif store.exists(taken.path):
+            backup.write_pieces(taken.path, _verified(store.read_pieces(taken.path), taken))
+        else:
+            raise _changed(taken)
+        keep_owner_and_mode(store.local_path(taken.path), backup.local_path(taken.path))
     # Hadoop's ChecksumFileSystem checks a new entry against a side file of its name, which is that of an older entry.
     for taken in record.stale:
         store.delete(taken.path)
     # Before any removal: without the newest compacted entry readers have only these.
     for path, content in record.written.items():
-        _write_once(store, path, content.encode())
+        if _hash_of(store, path) != hashlib.sha256(content.encode()).hexdigest():
+            store.write(path, content.encode())
     if record.after == NONE_YET:
         # No entry is left, and the log must not vanish with the last one.
         keep_log(store)
@@ -347,7 +353,32 @@ def restore(store: WriteStore, backup: ReadStore, record: FilesCut, manifest: Ma
 def check_restore(store: ReadStore, backup: ReadStore, record: FilesCut, manifest: Manifest) -> list[TakenFile]:
     """The missing files. Raises Refused if ``restore`` would."""
     missing = [taken for taken in record.taken if _hash_of(store, taken.path) is None]
-    _check_output(store, record, manifest)
+    newest = max(manifest.names(), default=-1)
+    if record.batches and newest < record.after:
+        raise Refused(
+            "output-changed",
+            "The output no longer has the batches that the cut kept: it was moved or deleted since",
+            where=f"{record.output}/{SINK_LOG}",
+            expected=newest_batch(record.after),
+            found=f"{newest_batch(newest)} as the newest",
+            hint="move the output back, or restore it from a backup, and run the command again; nothing was changed",
+        )
+    known = {taken.path for taken in record.taken} | set(record.written)
+    for name in manifest.all_names():
+        if batch_of(name) > record.after and f"{SINK_LOG}/{name}" not in known:
+            raise Refused(
+                "restore-conflict",
+                f"Batch {batch_of(name)} was written to the output after the cut; restoring would mix two histories",
+                where=f"{record.output}/{SINK_LOG}/{name}",
+                expected=f"{newest_batch(record.after)} as the newest",
+                hint="find out which program writes to the output, move its files and manifest entries away, "
+                "and run the command again; nothing was changed",
+            )
+    texts = [(path, content.encode()) for path, content in record.written.items()]
+    written = (TakenFile(path, len(data), hashlib.sha256(data).hexdigest()) for path, data in texts)
+    for taken in (*record.taken, *written):
+        if _hash_of(store, taken.path) not in {None, taken.sha256}:
+            raise _changed(taken)
     for taken in missing:
         if _hash_of(backup, taken.path) != taken.sha256:
             raise damaged(f"{backup.location}/{taken.path}", f"sha256 {taken.sha256}", "another or no file")
@@ -362,50 +393,6 @@ def check_record(record: FilesCut, cut: Cut, location: str) -> None:
     raise foreign_cut(
         location, cut.after, others[0] if others else f"a cut of {record.output} {after_batch(record.after)}"
     )
-
-
-def _back_up(store: ReadStore, backup: WriteStore, taken: TakenFile) -> None:
-    """Raises Refused if neither output nor backup has the recorded bytes."""
-    if _hash_of(backup, taken.path) == taken.sha256:
-        # A file that the output lacks was removed by an attempt that was interrupted after this copy.
-        if _hash_of(store, taken.path) in {None, taken.sha256}:
-            keep_owner_and_mode(store.local_path(taken.path), backup.local_path(taken.path))
-            return
-    elif store.exists(taken.path):
-        backup.write_pieces(taken.path, _verified(store.read_pieces(taken.path), taken))
-        keep_owner_and_mode(store.local_path(taken.path), backup.local_path(taken.path))
-        return
-    raise _changed(taken)
-
-
-def _check_output(store: ReadStore, record: FilesCut, manifest: Manifest) -> None:
-    """Raises Refused after foreign writes since the cut."""
-    if record.batches and max(manifest.names(), default=-1) < record.after:
-        raise Refused(
-            "output-changed",
-            "The output no longer has the batches that the cut kept: it was moved or deleted since",
-            where=f"{record.output}/{SINK_LOG}",
-            expected=newest_batch(record.after),
-            found=f"{newest_batch(max(manifest.names(), default=-1))} as the newest",
-            hint="move the output back, or restore it from a backup, and run the command again; nothing was changed",
-        )
-    known = {taken.path for taken in record.taken} | set(record.written)
-    for name in manifest.all_names():
-        if batch_of(name) > record.after and f"{SINK_LOG}/{name}" not in known:
-            raise Refused(
-                "restore-conflict",
-                f"Batch {batch_of(name)} was written to the output after the cut; restoring would mix two histories",
-                where=f"{record.output}/{SINK_LOG}/{name}",
-                expected=f"{newest_batch(record.after)} as the newest",
-                hint="find out which program writes to the output, move its files and manifest entries away, "
-                "and run the command again; nothing was changed",
-            )
-    for taken in record.taken:
-        if _hash_of(store, taken.path) not in {None, taken.sha256}:
-            raise _changed(taken)
-    for path, content in record.written.items():
-        if _hash_of(store, path) not in {None, hashlib.sha256(content.encode()).hexdigest()}:
-            raise _changed(TakenFile(path, len(content.encode()), hashlib.sha256(content.encode()).hexdigest()))
 
 
 def _remove_leftovers(store: WriteStore, record: FilesCut) -> None:
@@ -425,11 +412,6 @@ def _changed(taken: TakenFile) -> Refused:
         expected=f"{taken.size} bytes with sha256 {taken.sha256}",
         hint="restore the file from a backup, or find out which program writes to the output",
     )
-
-
-def _write_once(store: WriteStore, path: str, data: bytes) -> None:
-    if _hash_of(store, path) != hashlib.sha256(data).hexdigest():
-        store.write(path, data)
 
 
 def _with_side_files(store: ReadStore, paths: Iterable[str]) -> tuple[TakenFile, ...]:

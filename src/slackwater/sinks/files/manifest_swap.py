@@ -17,7 +17,17 @@ from slackwater.sinks.common.changes import absent, check_whole, damaged, incomp
 from slackwater.sinks.common.directory import OutputPlace
 from slackwater.sinks.common.staging import RemoteStagingDirectory, has_parent
 from slackwater.sinks.files.directory_swap import Left
-from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, entry_lines, foreign, keep_log, renamed, uris
+from slackwater.sinks.files.manifest import (
+    Lines,
+    Manifest,
+    batch_of,
+    entry_lines,
+    foreign,
+    keep_log,
+    newest_compacted,
+    renamed,
+    uris,
+)
 from slackwater.storage.below import Below
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
@@ -142,7 +152,9 @@ class ManifestSwap:
         old = self._replaced()
         # Not in a repeated undo, in which the real manifest may have the old entries again.
         if state == "replaced":
-            self._keep_staged(self._files(old))
+            present, without = entries_of(Manifest(self._real_store)), self._files(old)
+            kept = {name: renamed(text, lambda uri: self._in_staging(uri, without)) for name, text in present.items()}
+            _write_entries(self._staging_store, kept)
         if state != "restoring":
             self._place.mark("restoring")
         staged = entries_of(Manifest(self._staging_store))
@@ -164,11 +176,6 @@ class ManifestSwap:
 
     def _replaced(self) -> dict[str, str]:
         return entries_of(Manifest(self._replaced_log))
-
-    def _keep_staged(self, replaced: set[str]) -> None:
-        present = entries_of(Manifest(self._real_store))
-        kept = {name: renamed(text, lambda uri: self._in_staging(uri, replaced)) for name, text in present.items()}
-        _write_entries(self._staging_store, kept)
 
     def _move(self, names: Iterable[str], source: str, target: str) -> None:
         """Move files; a killed move may have left a file in both directories."""
@@ -264,12 +271,15 @@ def switch(store: WriteStore, target: Mapping[str, str]) -> None:
     if whole < 0 or _lines_read(entries_of(Manifest(store))) != wanted:
         # This put is the switch: Spark reads the higher of two compacted entries; a distance of 1 divides any count.
         whole = _move_whole(store, whole, whole + 1, wanted)
-    for count in steps(whole + 1, _batch_above(target, whole) + 1):
+    newest, compacted = max(map(batch_of, target), default=-1), newest_compacted(target)
+    # A batch next to which the target's entries can be written.
+    above = 2 * compacted + 1 if compacted >= 0 else max(whole, newest + 1)
+    for count in steps(whole + 1, above + 1):
         whole = _move_whole(store, whole, count - 1, wanted)
     # The newest compacted one first: the distance that counts is then the one to it.
     for name in sorted(target, key=lambda name: (not name.endswith(_COMPACTED), -batch_of(name))):
         _write_entry(store, name, target[name])
-    _delete_entry(store, f"{whole}{_COMPACTED}")
+    store.delete(f"{SINK_LOG}/{whole}{_COMPACTED}")
 
 
 def entries_of(manifest: Manifest) -> dict[str, str]:
@@ -308,7 +318,7 @@ def _gather(store: WriteStore) -> int:
         return -1
     whole = newest
     if not names[newest].endswith(_COMPACTED):
-        compacted = max((batch for batch, name in names.items() if name.endswith(_COMPACTED)), default=-1)
+        compacted = newest_compacted(names.values())
         # Twice the count of entries: the distance divides both counts. Spark compacts again there at the latest,
         # because an interval that it derives is never larger than the count of the newest compacted entry.
         whole = newest if compacted < 0 else 2 * compacted + 1
@@ -318,21 +328,14 @@ def _gather(store: WriteStore) -> int:
     # The oldest first, so that the distance to the newest one but one does not change before the last.
     for name in sorted(manifest.all_names(), key=batch_of):
         if name != f"{whole}{_COMPACTED}":
-            _delete_entry(store, name)
+            store.delete(f"{SINK_LOG}/{name}")
     return whole
-
-
-def _batch_above(target: Mapping[str, str], whole: int) -> int:
-    """A batch next to which the target's entries can be written."""
-    newest = max(map(batch_of, target), default=-1)
-    compacted = max((batch_of(name) for name in target if name.endswith(_COMPACTED)), default=-1)
-    return 2 * compacted + 1 if compacted >= 0 else max(whole, newest + 1)
 
 
 def _move_whole(store: WriteStore, whole: int, batch: int, lines: Sequence[str]) -> int:
     _write_entry(store, f"{batch}{_COMPACTED}", _entry_text(lines))
     if whole >= 0:
-        _delete_entry(store, f"{whole}{_COMPACTED}")
+        store.delete(f"{SINK_LOG}/{whole}{_COMPACTED}")
     return batch
 
 
@@ -346,7 +349,3 @@ def _entry_text(lines: Sequence[str]) -> str:
 
 def _write_entry(store: WriteStore, name: str, content: str) -> None:
     store.write(f"{SINK_LOG}/{name}", content.encode())
-
-
-def _delete_entry(store: WriteStore, name: str) -> None:
-    store.delete(f"{SINK_LOG}/{name}")

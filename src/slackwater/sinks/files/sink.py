@@ -121,8 +121,13 @@ class FilesOutput(DirectoryOutput):
         last = self.last_written()
         for doomed in range(batch + 1, last + 1):
             files += [parse_sink_file(line) for line in self._manifest.own_lines(doomed, lines)]
-        names = tuple(self._own_name(file) for file in files)
-        return Cut(batch, tuple(range(batch + 1, last + 1)), names, sum(file.size for file in files))
+        names = list[str]()
+        for file in files:
+            name = None if file.is_dir else self.relative_path(file.path)
+            if name is None:
+                raise foreign(self.location, file.path)
+            names.append(name)
+        return Cut(batch, tuple(range(batch + 1, last + 1)), tuple(names), sum(file.size for file in files))
 
     def cut(self, cut: Cut, recorded: Mapping[int, str], backup: WriteStore) -> None:
         record = manifest.RECORD.read(backup)
@@ -265,12 +270,6 @@ class FilesOutput(DirectoryOutput):
     def _listing(self) -> str:
         return f"readers that list the files of {self.location} and ignore its manifest ({SINK_LOG}), such as a glob,"
 
-    def _own_name(self, file: SinkFile) -> str:
-        name = None if file.is_dir else self.relative_path(file.path)
-        if name is None:
-            raise foreign(self.location, file.path)
-        return name
-
     def _damage(self, depth: Depth) -> Iterator[Damage]:
         for first, last in self._manifest.gaps():
             batches = f"batch {first}" if first == last else f"batches {first} to {last}"
@@ -285,8 +284,12 @@ class FilesOutput(DirectoryOutput):
                     self._manifest.check_version(name)
                     continue
                 _, listed = self._manifest.parse(name)
-            except (OSError, FormatError) as error:
-                yield _unparsed(f"{SINK_LOG}/{name}", error)
+            except FormatError as error:
+                expected = error.expected or "a file sink manifest"
+                yield Damage(f"{SINK_LOG}/{name}", error.code, expected, error.found or error.message)
+                continue
+            except OSError as error:
+                yield Damage(f"{SINK_LOG}/{name}", "unreadable", "a file sink manifest", str(error))
                 continue
             if not seen:
                 files = listed
@@ -328,12 +331,6 @@ def _server(uri: str) -> str:
     """The scheme and host, which Spark compares as strings."""
     scheme, separator, rest = uri.partition("://")
     return f"{scheme}://{rest.partition('/')[0]}" if separator else uri.partition(":")[0] + "://"
-
-
-def _unparsed(path: str, error: OSError | FormatError) -> Damage:
-    if isinstance(error, FormatError):
-        return Damage(path, error.code, error.expected or "a file sink manifest", error.found or error.message)
-    return Damage(path, "unreadable", "a file sink manifest", str(error))
 
 
 RESERVED_OPTIONS = frozenset({"path", "checkpointlocation"})

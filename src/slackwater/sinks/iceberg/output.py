@@ -6,13 +6,13 @@ import json
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any
 
 from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.errors import SinkUnreadable
-from slackwater.core.sink import CatalogueEntry, Delivery, Owner, Swap, Traits
+from slackwater.core.sink import CatalogueEntry, Owner, Swap
 from slackwater.sinks.common.changes import (
     absent,
     check_parties,
@@ -24,15 +24,7 @@ from slackwater.sinks.common.changes import (
     unsupported,
 )
 from slackwater.sinks.common.contract import OpaqueOutput, Output
-from slackwater.sinks.common.directory import (
-    OWNER_FILE,
-    OutputPlace,
-    check_claim,
-    claim,
-    parse_owner,
-    read_owner,
-    release,
-)
+from slackwater.sinks.common.directory import OWNER_FILE, DirectoryOutput, check_claim, marked_traits, parse_owner
 from slackwater.sinks.iceberg.changes import (
     State,
     branch_state,
@@ -64,27 +56,12 @@ from slackwater.storage.protocols import WriteStore
 
 OWNER = "slackwater.owner"
 """The table property with the stream that owns a table of a catalog, as JSON."""
-_DELIVERY = Delivery(
-    "exactly-once", "a batch is staged and published with its number in one commit, and a number it has is skipped"
-)
-ICEBERG_TRAITS = Traits(
-    _DELIVERY,
-    reports_last_batch=True,
-    skips_known_batches=True,
+ICEBERG_TRAITS = marked_traits(
+    "a batch is staged and published with its number in one commit, and a number it has is skipped",
     cuts=True,
     swaps=True,
-    reads_known_batches=True,
-    combines=True,
 )
-CATALOG_TRAITS = Traits(
-    _DELIVERY,
-    reports_last_batch=False,
-    skips_known_batches=True,
-    cuts=False,
-    swaps=False,
-    reads_known_batches=True,
-    combines=True,
-)
+CATALOG_TRAITS = replace(ICEBERG_TRAITS, reports_last_batch=False, cuts=False, swaps=False)
 
 
 ENTRIES = (
@@ -144,7 +121,8 @@ class CatalogOutput(IcebergTableOutput):
         self._settings = settings
         self._name = table
 
-    def _open(self) -> IcebergTable:
+    @cached_property
+    def _table(self) -> IcebergTable:
         require_library()
         from slackwater.sinks.iceberg.commits import IcebergCatalogTable  # noqa: PLC0415 - needs pyiceberg
 
@@ -196,7 +174,7 @@ class CatalogOutput(IcebergTableOutput):
         return CatalogOutput(self._name, self._settings, staged_branch(operation))
 
 
-class IcebergOutput(IcebergTableOutput):
+class IcebergOutput(IcebergTableOutput, DirectoryOutput):
     """A table in a directory, opened on demand.
 
     ``path`` is for Spark unless the table has a ``name`` in a Hadoop catalog.
@@ -205,19 +183,12 @@ class IcebergOutput(IcebergTableOutput):
     traits = ICEBERG_TRAITS
 
     def __init__(self, path: str, branch: str = MAIN, name: str = "") -> None:
-        super().__init__(branch)
-        self._path = path
+        IcebergTableOutput.__init__(self, branch)
+        DirectoryOutput.__init__(self, path)
         self._name = name
 
     @cached_property
-    def _place(self) -> OutputPlace:
-        return OutputPlace(self._path)
-
-    @cached_property
-    def _store(self) -> WriteStore:
-        return open_write_store(self._path)
-
-    def _open(self) -> IcebergTable:
+    def _table(self) -> IcebergTable:
         return DirectoryTable(self._store)
 
     @property
@@ -228,18 +199,9 @@ class IcebergOutput(IcebergTableOutput):
     def _reader_path(self) -> str:
         return self._name or self._path
 
-    def owner(self) -> Owner | None:
-        return read_owner(self._store)
-
-    def _owner_in(self, metadata: Metadata) -> Owner | None:
-        del metadata  # A file of the directory has it.
+    def _owner_in(self, _metadata: Metadata) -> Owner | None:
+        """The owner in a file of the directory."""
         return self.owner()
-
-    def claim(self, owner: Owner) -> None:
-        claim(self._store, owner)
-
-    def release(self, stream_id: str) -> None:
-        release(self._store, stream_id)
 
     def relative_path(self, uri: str) -> str | None:
         name = self._place.relative_path(uri)
@@ -271,8 +233,7 @@ class IcebergQueryTable(IcebergOutput):
     def staged_path(self, operation: str, /) -> str:
         return f"{self._path.rstrip('/')}/{_second_folder(operation)}"
 
-    def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
-        del recorded  # As above.
+    def stage(self, operation: str, after: int, _recorded: Mapping[int, str]) -> None:
         metadata = self._for_swap()
         self._check_start(after)
         version = int(metadata.fields["format-version"])
@@ -383,8 +344,7 @@ class IcebergQueryTable(IcebergOutput):
     def _beside(self, operation: str) -> DirectoryTable:
         return DirectoryTable(self._folder(operation))
 
-    def _stream(self, metadata: Metadata) -> str:
-        del metadata  # No property of the table names the query.
+    def _stream(self, _metadata: Metadata) -> str:
         return self._query
 
 

@@ -9,7 +9,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 from slackwater.core.checkpoint import NONE_YET, Damage, Depth
@@ -72,13 +72,10 @@ class IcebergTableOutput(CutTable[Metadata]):
     def __init__(self, branch: str) -> None:
         self._branch = branch
 
-    @cached_property
-    def _table(self) -> IcebergTable:
-        return self._open()
-
+    @property
     @abstractmethod
-    def _open(self) -> IcebergTable:
-        """Open the table; reaches store or catalog only on reading."""
+    def _table(self) -> IcebergTable:
+        """The open table; reaches store or catalog only on reading."""
 
     @property
     @abstractmethod
@@ -118,8 +115,7 @@ class IcebergTableOutput(CutTable[Metadata]):
         has_rows = marked < 0 and current is not None and current.summary.get("total-records") != "0"
         return LostMarker("delete all rows of the table") if has_rows else None
 
-    def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
-        del recorded  # As above.
+    def stage(self, operation: str, after: int, _recorded: Mapping[int, str]) -> None:
         metadata = self._for_swap()
         if branch_state(metadata, operation) is not None:
             return
@@ -143,9 +139,8 @@ class IcebergTableOutput(CutTable[Metadata]):
         state = state_of(metadata, older(metadata))
         return Swap(operation, stream_id, self._written(metadata), version=state, others=others)
 
-    def whole(self, recorded: Mapping[int, str]) -> Cut:
+    def whole(self, _recorded: Mapping[int, str]) -> Cut:
         """All rows; works even if snapshots before the first batch have expired, unlike a cut."""
-        del recorded  # As above.
         metadata = self._newest()
         if metadata is None or metadata.current is None:
             return Cut(NONE_YET, ())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, timedelta
@@ -27,7 +27,7 @@ from pyspark.sql.types import (
     StructType,
     TimestampType,
 )
-from sqlalchemy import Connection, Table, delete, func, insert, inspect, select
+from sqlalchemy import Connection, delete, func, insert, inspect, select
 from sqlalchemy.exc import DBAPIError
 
 from slackwater.core.errors import StreamFailed
@@ -89,26 +89,23 @@ class JdbcWriter(MarkedWriter):
             # Not TRUNCATE, which commits the transaction in MySQL and Oracle.
             connection.execute(delete(table))
         if staged is not None:
-            self._insert(connection, table, staged, rows, frame.columns)
+            if not inspect(connection).has_table(staged):
+                raise lost(self.target.location, rows, None)
+            # One attempt for each partition: an attempt commits all its rows or none.
+            source = reflected(connection, staged)
+            whole = select(func.min(source.c[ATTEMPT])).group_by(source.c[PARTITION])
+            chosen = select(*(source.c[name] for name in frame.columns)).where(source.c[ATTEMPT].in_(whole))
+            # Not every driver counts them, and a trigger of the table may take other rows than it is given.
+            if connection.execute(insert(table).from_select(frame.columns, chosen)).rowcount != rows:
+                found = connection.execute(select(func.count()).select_from(chosen.subquery())).scalar_one()
+                if found != rows:
+                    raise lost(self.target.location, rows, found)
             return
         kinds = {field.name: field.dataType for field in frame.schema.fields}
         rows_of_frame = (row.asDict(recursive=True) for row in frame.toLocalIterator())
         while chunk := list(itertools.islice(rows_of_frame, CHUNK_ROWS)):
             values = [{name: _in_utc(value, kinds[name]) for name, value in row.items()} for row in chunk]
             connection.execute(insert(table), values)
-
-    def _insert(self, connection: Connection, table: Table, staged: str, rows: int, columns: Sequence[str]) -> None:
-        if not inspect(connection).has_table(staged):
-            raise lost(self.target.location, rows, None)
-        # One attempt for each partition: an attempt commits all its rows or none.
-        source = reflected(connection, staged)
-        whole = select(func.min(source.c[ATTEMPT])).group_by(source.c[PARTITION])
-        chosen = select(*(source.c[name] for name in columns)).where(source.c[ATTEMPT].in_(whole))
-        # Not every driver counts them, and a trigger of the table may take other rows than it is given.
-        if connection.execute(insert(table).from_select(columns, chosen)).rowcount != rows:
-            found = connection.execute(select(func.count()).select_from(chosen.subquery())).scalar_one()
-            if found != rows:
-                raise lost(self.target.location, rows, found)
 
 
 def stage(frame: DataFrame, sink: JdbcSink, table: str) -> int:

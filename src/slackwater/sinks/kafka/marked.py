@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -182,31 +182,6 @@ def create_marker(cluster: Cluster, marker: str) -> None:
         raise
 
 
-def check_target(cluster: Cluster, topic: str, marker: str) -> None:
-    """Raises PipelineError or Refused (``sink-grant``), or KafkaException."""
-    admin = _admin_of(cluster)
-    _check_exists(cluster.servers, topic, admin)
-    _check_permissions(admin, cluster.servers, {topic: ("WRITE",), marker: ("WRITE", "READ")}, created=topic)
-    _check_policy(admin, cluster.servers, marker)
-
-
-def _check_permissions(admin: Any, servers: str, wanted: Mapping[str, tuple[str, ...]], *, created: str) -> None:
-    """Check the permissions. ``created`` is the topic that the broker may auto-create."""
-    names = TopicCollection(list(wanted))
-    described = admin.describe_topics(names, include_authorized_operations=True, request_timeout=WAIT_S_MAX)
-    for topic, operations in wanted.items():
-        try:
-            allowed = described[topic].result().authorized_operations
-        except KafkaException as error:
-            if topic == created and error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                continue
-            raise
-        for operation in operations:
-            if allowed is not None and AclOperation[operation] not in allowed:
-                grant = f"kafka-acls.sh --bootstrap-server {servers} --add --allow-principal User:NAME"
-                raise _not_granted(operation, topic, servers, f"{grant} --operation {operation} --topic {topic}")
-
-
 def _check_policy(admin: Any, servers: str, marker: str) -> None:
     resource = ConfigResource(ConfigResource.Type.TOPIC, marker)
     try:
@@ -245,22 +220,6 @@ def _creates_topics(admin: Any, broker: int) -> bool:
     except KafkaException:
         return True
     return bool(CREATES_TOPICS not in settings or settings[CREATES_TOPICS].value != "false")
-
-
-def is_new(cluster: Cluster, topic: str) -> bool:
-    """Return whether no record was ever written, or there is no topic. Raises KafkaException."""
-    admin = _admin_of(cluster)
-    known = admin.list_topics(timeout=WAIT_S_MAX).topics.get(topic)
-    if known is None:
-        return True
-    latest: Any = OffsetSpec
-    wanted = {TopicPartition(topic, number): latest.latest() for number in known.partitions}
-    ends = admin.list_offsets(wanted, request_timeout=WAIT_S_MAX)
-    return all(end.result().offset == 0 for end in ends.values())
-
-
-def exists(cluster: Cluster, topic: str) -> bool:
-    return topic in _admin_of(cluster).list_topics(timeout=WAIT_S_MAX).topics
 
 
 # A large batch must fit into one transaction; librdkafka's default is one minute.
@@ -304,16 +263,42 @@ class MarkedTopic(TopicAddress, MarkerTarget):
 
     def check(self) -> None:
         """Raises PipelineError or Refused for an unusable topic, StreamFailed without a broker."""
+        servers = self.cluster.servers
         with writing(self.location):
-            check_target(self.cluster, self.topic, self.marker)
+            admin = _admin_of(self.cluster)
+            _check_exists(servers, self.topic, admin)
+            wanted = {self.topic: ("WRITE",), self.marker: ("WRITE", "READ")}
+            topics = TopicCollection(list(wanted))
+            described = admin.describe_topics(topics, include_authorized_operations=True, request_timeout=WAIT_S_MAX)
+            for topic, operations in wanted.items():
+                try:
+                    allowed = described[topic].result().authorized_operations
+                except KafkaException as error:
+                    # The broker may create the topic by itself.
+                    if topic == self.topic and error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                        continue
+                    raise
+                for operation in operations:
+                    if allowed is not None and AclOperation[operation] not in allowed:
+                        grant = f"kafka-acls.sh --bootstrap-server {servers} --add --allow-principal User:NAME"
+                        how = f"{grant} --operation {operation} --topic {topic}"
+                        raise _not_granted(operation, topic, servers, how)
+            _check_policy(admin, servers, self.marker)
 
     def exists(self) -> bool:
         with reading(self.location):
-            return exists(self.cluster, self.topic)
+            return self.topic in _admin_of(self.cluster).list_topics(timeout=WAIT_S_MAX).topics
 
     def is_new(self) -> bool:
+        """Return whether no record was ever written, or there is no topic."""
         with reading(self.location):
-            return is_new(self.cluster, self.topic)
+            admin = _admin_of(self.cluster)
+            known = admin.list_topics(timeout=WAIT_S_MAX).topics.get(self.topic)
+            latest: Any = OffsetSpec
+            numbers = () if known is None else known.partitions
+            wanted = {TopicPartition(self.topic, number): latest.latest() for number in numbers}
+            ends = admin.list_offsets(wanted, request_timeout=WAIT_S_MAX) if wanted else {}
+            return all(end.result().offset == 0 for end in ends.values())
 
     def mark(self, wait_s_max: float = WAIT_S_MAX) -> Mark | None:
         with reading(self.location):
@@ -386,14 +371,9 @@ class MarkedTopic(TopicAddress, MarkerTarget):
             raise
 
     def _read(self, wait_s_max: float) -> Mark | None:
-        with self._parsing():
+        try:
             fields = read_mark(self.settings, wait_s_max, _waited_for[self.cluster.servers])
             return None if fields is None else Mark(**fields)
-
-    @contextmanager
-    def _parsing(self) -> Iterator[None]:
-        try:
-            yield
         except ValueError as error:
             raise SinkUnreadable(
                 "kafka-mark-malformed",

@@ -105,7 +105,16 @@ def cluster_of(servers: str, options: Mapping[str, str], password: object) -> Cl
     settings = {name.removeprefix(PREFIX): value for name, value in options.items()}
     settings = {RENAMED.get(name, name): value for name, value in settings.items()}
     if JAAS in settings:
-        settings |= _login_of(settings.pop(JAAS))
+        login = {name: re.sub(r"\\(.)", r"\1", value) for name, value in JAAS_LOGIN.findall(settings.pop(JAAS))}
+        if "username" not in login or "password" not in login:
+            raise PipelineError(
+                "kafka-option",
+                f"The option {PREFIX}{JAAS} of the exactly-once Kafka sink has no user and password",
+                expected='... required username="..." password="...";',
+                found="something else, not shown here",
+                hint="other logins are settings of librdkafka: kafka.sasl.*",
+            )
+        settings |= {"sasl.username": login["username"], "sasl.password": login["password"]}
     reference = password_reference(password, 'give "kafka.sasl.jaas.config" to keep it in this program only')
     if reference is not None and "sasl.password" in settings:
         raise PipelineError("sink-password", "The password of the sink is given twice", hint="remove one of them")
@@ -121,19 +130,6 @@ def cluster_in(identity: Mapping[str, str]) -> Cluster:
     settings = {name.removeprefix(PREFIX): value for name, value in identity.items() if name.startswith(PREFIX)}
     servers = identity["bootstrap_servers"]
     return Cluster(servers, settings, identity.get("password"), _KNOWN.get(_key(servers, settings), {}))
-
-
-def _login_of(jaas: str) -> dict[str, str]:
-    found = {name: re.sub(r"\\(.)", r"\1", value) for name, value in JAAS_LOGIN.findall(jaas)}
-    if "username" not in found or "password" not in found:
-        raise PipelineError(
-            "kafka-option",
-            f"The option {PREFIX}{JAAS} of the exactly-once Kafka sink has no user and password",
-            expected='... required username="..." password="...";',
-            found="something else, not shown here",
-            hint="other logins are settings of librdkafka: kafka.sasl.*",
-        )
-    return {"sasl.username": found["username"], "sasl.password": found["password"]}
 
 
 def _key(servers: str, settings: Mapping[str, str]) -> tuple[str, frozenset[tuple[str, str]]]:

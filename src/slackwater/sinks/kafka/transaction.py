@@ -160,41 +160,28 @@ def produce(producer: Any, topic: str, rows: Any) -> None:
     nothing: list[None] = [None] * rows.num_rows
     used = [columns["value"], columns.get("key", nothing)]
     if "headers" in columns or "partition" in columns:
-        used += [map(_partition, columns.get("partition", nothing)), map(_headers, columns.get("headers", nothing))]
+        partitions, headers = columns.get("partition", nothing), columns.get("headers", nothing)
+        refused = next((one for one in partitions if one is not None and one < 0), None)
+        if refused is not None:
+            # As Spark's sink does (``ProducerRecord``): the client takes -1 for a partition of its own choice.
+            raise RuntimeError(f"[slackwater kafka-partition] partition {refused}")
+        # librdkafka's RD_KAFKA_PARTITION_UA, by which the partitioner chooses.
+        used += [[-1 if one is None else one for one in partitions]]
+        used += [[[(header["key"], header["value"]) for header in one or ()] for one in headers]]
 
     def send_with_headers(topic: str, value: Any, key: Any, partition: int, headers: Any) -> None:
         producer.produce(topic, value, key, partition, headers=headers)
 
     send: Callable[..., None] = producer.produce if len(used) == len(("value", "key")) else send_with_headers
     for row in zip(*used, strict=True):
-        try:
-            send(topic, *row)
-        except BufferError:
-            _send_when_there_is_room(producer, send, topic, row)
+        while True:
+            try:
+                send(topic, *row)
+                break
+            except BufferError:
+                producer.poll(0.05)
     # Reports of what was delivered count as queued messages until they are taken here.
     producer.poll(0)
-
-
-def _partition(partition: int | None) -> int:
-    # librdkafka's RD_KAFKA_PARTITION_UA, by which the partitioner chooses. A row with -1 is refused, as Spark's sink
-    # does (``ProducerRecord``), because it would mean the same here.
-    if partition is None:
-        return -1
-    if partition < 0:
-        raise RuntimeError(f"[slackwater kafka-partition] partition {partition}")
-    return partition
-
-
-def _headers(headers: list[dict[str, Any]] | None) -> list[tuple[str, bytes | None]]:
-    return [(header["key"], header["value"]) for header in headers or ()]
-
-
-def _send_when_there_is_room(producer: Any, send: Callable[..., None], topic: str, row: tuple[Any, ...]) -> None:
-    while True:
-        producer.poll(0.05)
-        with suppress(BufferError):
-            send(topic, *row)
-            return
 
 
 def read_mark(

@@ -15,7 +15,6 @@ marks the table as the operation's.
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -25,7 +24,16 @@ from slackwater.core.errors import Refused
 from slackwater.core.sink import NO_OTHERS, Cut, Others, after_batch, newest_batch
 from slackwater.sinks.common.changes import RecordFile, damaged, foreign_cut, occupied, unsupported
 from slackwater.sinks.common.marker import Marker, limit_wait
-from slackwater.sinks.postgres.table import BATCH_COLUMN, PostgresName, count, literal, quoted, read_columns, run
+from slackwater.sinks.postgres.table import (
+    BATCH_COLUMN,
+    PostgresName,
+    count,
+    count_rows,
+    literal,
+    quoted,
+    read_columns,
+    run,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -57,7 +65,7 @@ def state_of_rows(connection: Connection, table: PostgresName, until: int | None
 
 def unmarked_rows(connection: Connection, table: PostgresName, *, keep_batch_id: bool) -> Others:
     condition = f" WHERE {BATCH_COLUMN} IS NOT NULL" if keep_batch_id else ""
-    return Others(int(run(connection, f"SELECT count(*) FROM {table.quoted}{condition}")[0][0]), sure=False)
+    return Others(count_rows(connection, table, condition), sure=False)
 
 
 def others_after(
@@ -92,14 +100,6 @@ class PostgresCut:
 RECORD = RecordFile("manifest.json", "slackwater.table-backup/1", PostgresCut)
 
 
-def rows_after(connection: Connection, table: PostgresName, batch: int) -> int:
-    return int(run(connection, f"SELECT count(*) FROM {table.quoted} WHERE {BATCH_COLUMN} > {batch}")[0][0])
-
-
-def make_record(output: str, cut: Cut) -> PostgresCut:
-    return PostgresCut(output, f"slackwater_cut_{uuid.uuid4().hex}", cut.after, cut.batches, cut.rows or 0)
-
-
 def delete_batches(
     connection: Connection, table: PostgresName, marker: Marker, record: PostgresCut, others: Others
 ) -> None:
@@ -109,7 +109,7 @@ def delete_batches(
     """
     # Locks the marker's row before the table, as a batch does: in another order both could wait for each other.
     written = _written(connection, marker)
-    if _exists(connection, table.next_to(record.backup_table)):
+    if read_columns(connection, table.next_to(record.backup_table)):
         return
     if written != record.batches[-1]:
         raise _changed(record, f"batch {record.batches[-1]} as the newest", newest_batch(written))
@@ -144,9 +144,9 @@ def restore(connection: Connection, table: PostgresName, marker: Marker, record:
 def check_restore(connection: Connection, table: PostgresName, marker: Marker, record: PostgresCut) -> bool:
     written = _written(connection, marker)
     backup = table.next_to(record.backup_table)
-    if not _exists(connection, table):
+    if not read_columns(connection, table):
         raise _changed(record, f"table {table}", "no table")
-    if not _exists(connection, backup):
+    if not read_columns(connection, backup):
         if written >= record.batches[-1]:
             return False
         raise damaged(record.backup_table, f"{record.rows} rows", "no table")
@@ -159,7 +159,7 @@ def check_restore(connection: Connection, table: PostgresName, marker: Marker, r
             expected=f"{newest_batch(record.after)} as the newest",
             hint=f"cut the new batches first: {command('plan', 'rebuild', 'STREAM', '--at', target)}",
         )
-    held = int(run(connection, f"SELECT count(*) FROM {backup.quoted}")[0][0])
+    held = count_rows(connection, backup)
     if held != record.rows:
         raise damaged(record.backup_table, f"{record.rows} rows", f"{held} rows")
     return True
@@ -184,10 +184,6 @@ def _written(connection: Connection, marker: Marker) -> int:
     limit_wait(connection)
     mark = marker.read(connection, lock=True)
     return NONE_YET if mark is None else mark.batch_id
-
-
-def _exists(connection: Connection, table: PostgresName) -> bool:
-    return bool(read_columns(connection, table))
 
 
 def _columns(connection: Connection, table: PostgresName) -> str:
@@ -279,7 +275,7 @@ def create(connection: Connection, table: PostgresName, operation: str) -> None:
 
 def fill(connection: Connection, table: PostgresName, staging: PostgresName, after: int | None) -> None:
     """Copy rows of batches up to ``after`` and without a batch; ``None``: all."""
-    columns = ", ".join(quoted(column.name) for column in read_columns(connection, table) if not column.generated)
+    columns = _columns(connection, table)
     condition = "" if after is None else f" WHERE {BATCH_COLUMN} <= {after} OR {BATCH_COLUMN} IS NULL"
     run(
         connection,
@@ -301,36 +297,6 @@ def exchange(connection: Connection, table: PostgresName, operation: str, became
     run(connection, f"LOCK TABLE {table.quoted}, {staging.quoted} IN ACCESS EXCLUSIVE MODE")
     views = run(connection, _VIEWS.format(table=_oid(table)))
     comment = _comment(connection, table)
-    _take_over(connection, table, staging)
-    held = table.next_to(f"{staging.table}_held")
-    for old, new in ((table, held), (staging, table), (held, staging)):
-        run(connection, f"ALTER TABLE {old.quoted} RENAME TO {quoted(new.table)}")
-    run(connection, f"COMMENT ON TABLE {table.quoted} IS {'NULL' if comment is None else literal(comment)}")
-    run(connection, f"COMMENT ON TABLE {staging.quoted} IS {literal(_mark(became, operation))}")
-    # A view refers to a table by its oid and not by its name: it would still read the replaced table.
-    for view, definition, options in views:
-        clause = f" WITH ({options})" if options else ""
-        run(connection, f"CREATE OR REPLACE VIEW {view}{clause} AS {definition}")
-    Marker(str(table), table.schema).exchange(connection, Marker(str(staging), staging.schema))
-
-
-def conflict(location: str, expected: str, found: str, others: Others) -> Refused:
-    return Refused(
-        "restore-conflict",
-        "Others have changed the table since the swap; going back would undo that",
-        where=location,
-        expected=expected,
-        found=f"{found}, with {others.text} of others in later batches" if others.any else found,
-        hint="copy the rows of others to another table and take them out of this one, then run the command again",
-    )
-
-
-def drop(connection: Connection, staging: PostgresName) -> None:
-    run(connection, f"DROP TABLE {staging.quoted}")
-    Marker(str(staging), staging.schema).remove(connection)
-
-
-def _take_over(connection: Connection, table: PostgresName, staging: PostgresName) -> None:
     facts = "SELECT pg_get_userbyid(relowner), array_to_string(reloptions, ', ') FROM pg_class WHERE oid = {}"
     owner, options = run(connection, facts.format(_oid(table)))[0]
     # Before the privileges are compared, because ALTER TABLE OWNER TO changes them.
@@ -349,6 +315,32 @@ def _take_over(connection: Connection, table: PostgresName, staging: PostgresNam
     for sequence, column in run(connection, _SEQUENCES.format(table=_oid(table))):
         # Of a serial column, whose default both tables share: dropping the replaced table would need it.
         run(connection, f"ALTER SEQUENCE {sequence} OWNED BY {staging.quoted}.{quoted(column)}")
+    held = table.next_to(f"{staging.table}_held")
+    for old, new in ((table, held), (staging, table), (held, staging)):
+        run(connection, f"ALTER TABLE {old.quoted} RENAME TO {quoted(new.table)}")
+    run(connection, f"COMMENT ON TABLE {table.quoted} IS {'NULL' if comment is None else literal(comment)}")
+    run(connection, f"COMMENT ON TABLE {staging.quoted} IS {literal(_mark(became, operation))}")
+    # A view refers to a table by its oid and not by its name: it would still read the replaced table.
+    for view, definition, view_options in views:
+        clause = f" WITH ({view_options})" if view_options else ""
+        run(connection, f"CREATE OR REPLACE VIEW {view}{clause} AS {definition}")
+    Marker(str(table), table.schema).exchange(connection, Marker(str(staging), staging.schema))
+
+
+def conflict(location: str, expected: str, found: str, others: Others) -> Refused:
+    return Refused(
+        "restore-conflict",
+        "Others have changed the table since the swap; going back would undo that",
+        where=location,
+        expected=expected,
+        found=f"{found}, with {others.text} of others in later batches" if others.any else found,
+        hint="copy the rows of others to another table and take them out of this one, then run the command again",
+    )
+
+
+def drop(connection: Connection, staging: PostgresName) -> None:
+    run(connection, f"DROP TABLE {staging.quoted}")
+    Marker(str(staging), staging.schema).remove(connection)
 
 
 def _privileges(connection: Connection, table: PostgresName) -> set[tuple[str, int, str, str, bool]]:

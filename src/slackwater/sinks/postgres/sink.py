@@ -5,6 +5,7 @@ Newest batch and owner are from the marker's row.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,7 @@ from slackwater.sinks.postgres.table import (
     Publication,
     check_keys,
     check_types,
+    count_rows,
     create_statements,
     drop_orphans,
     literal,
@@ -119,7 +121,7 @@ class PostgresOutput(Output):
             return Cut(batch, ())
         self._check_cuttable()
         with reading(self.location), self.target.engine.connect() as connection:
-            rows = changes.rows_after(connection, self._table, batch)
+            rows = count_rows(connection, self._table, f" WHERE {BATCH_COLUMN} > {batch}")
             found = others_after(connection, self._table, batch, written, keep_batch_id=True)
         return Cut(batch, tuple(range(batch + 1, written + 1)), rows=rows, others=found)
 
@@ -131,7 +133,8 @@ class PostgresOutput(Output):
         if record is None:
             if cut != self.cut_after(cut.after, {}):
                 raise changes.mismatch(cut, self.location)
-            record = changes.make_record(self.location, cut)
+            table = f"slackwater_cut_{uuid.uuid4().hex}"
+            record = changes.PostgresCut(self.location, table, cut.after, cut.batches, cut.rows or 0)
             changes.RECORD.write(backup, record)
         changes.check_record(record, cut, self.location)
         with writing(self.location), self.target.engine.begin() as connection:
@@ -168,7 +171,21 @@ class PostgresOutput(Output):
                     return
                 changes.check_supported(connection, self._table)
                 changes.create(connection, self._table, operation)
-                self._fill(connection, staging, after)
+                # While the row is locked no batch is published.
+                limit_wait(connection)
+                mark = self.target.marker.read(connection, lock=True)
+                written, keep = NONE_YET if mark is None else mark.batch_id, self._keep_batch_id
+                if after == NONE_YET:
+                    # Without batch ids rows can be kept only where the stream has written none of them.
+                    if keep or (written == NONE_YET and self._marked):
+                        changes.fill(connection, self._table, staging, after if keep else None)
+                    return
+                if mark is None or mark.owner is None or written < after:
+                    raise incomplete(self.location, f"batches up to {after}", f"{newest_batch(written)} as the newest")
+                if written > after:
+                    self._check_cuttable()
+                changes.fill(connection, self._table, staging, after if written > after else None)
+                Marker(str(staging), staging.schema).record(connection, mark.owner, after)
 
     def swap_of(self, operation: str, stream_id: str, after: int = NONE_YET) -> Swap:
         written, keep = self.last_written(), self._keep_batch_id
@@ -232,24 +249,6 @@ class PostgresOutput(Output):
     def reader_path(self) -> str:
         raise no_streaming_source(" of PostgreSQL", self.location)
 
-    def _fill(self, connection: Connection, staging: PostgresName, after: int) -> None:
-        """Copy batches up to ``after`` and others' rows. Raises Refused if missing."""
-        # While the row is locked no batch is published.
-        limit_wait(connection)
-        mark = self.target.marker.read(connection, lock=True)
-        written = NONE_YET if mark is None else mark.batch_id
-        if after == NONE_YET:
-            # Without batch ids rows can be kept only where the stream has written none of them.
-            if self._keep_batch_id or (written == NONE_YET and self._marked):
-                changes.fill(connection, self._table, staging, after if self._keep_batch_id else None)
-            return
-        if mark is None or mark.owner is None or written < after:
-            raise incomplete(self.location, f"batches up to {after}", f"{newest_batch(written)} as the newest")
-        if written > after:
-            self._check_cuttable()
-        changes.fill(connection, self._table, staging, after if written > after else None)
-        Marker(str(staging), staging.schema).record(connection, mark.owner, after)
-
     def _check_swap(self, connection: Connection, swap: Swap) -> None:
         staged = self.staged(swap.operation)
         state = changes.state_of(connection, self._table, swap.operation)
@@ -307,6 +306,7 @@ class PostgresOutput(Output):
 
 MODES: dict[str, tuple[str, ...]] = {"insert": ("append",), "upsert": ("append", "update"), "replace": ("complete",)}
 """The output modes for which each way of writing is correct."""
+_NEEDS = {"insert": ("INSERT",), "upsert": ("INSERT", "UPDATE", "SELECT"), "replace": ("INSERT", "DELETE")}
 _MODE_OF: dict[str, Mode] = {"append": "insert", "update": "upsert", "complete": "replace"}
 
 
@@ -406,22 +406,18 @@ class PostgresSink(Sink):
         return self.mode or ("upsert" if self.keys else _MODE_OF[context.output_mode])
 
     def _check_privileges(self, connection: Connection, context: WriteContext) -> None:
-        wanted = {"insert": ("INSERT",), "upsert": ("INSERT", "UPDATE", "SELECT"), "replace": ("INSERT", "DELETE")}
         table, schema = literal(self.table.quoted), literal(self.table.schema)
-        for privilege in wanted[self._mode(context)]:
-            if not run(connection, f"SELECT has_table_privilege({table}, '{privilege}')")[0][0]:
-                raise self._lacks(f"{privilege} ON {self.table}")
-        if not run(connection, f"SELECT has_schema_privilege({schema}, 'CREATE')")[0][0]:
-            raise self._lacks(f"CREATE ON SCHEMA {self.table.schema}")
-
-    def _lacks(self, privilege: str) -> Refused:
-        return Refused(
-            "sink-grant",
-            "The user of the sink lacks a privilege",
-            where=self._where,
-            expected=privilege,
-            hint=f"GRANT {privilege} TO the user in the url",
-        )
+        asked = {f"{one} ON {self.table}": f"table_privilege({table}, '{one}')" for one in _NEEDS[self._mode(context)]}
+        asked[f"CREATE ON SCHEMA {self.table.schema}"] = f"schema_privilege({schema}, 'CREATE')"
+        for privilege, function in asked.items():
+            if not run(connection, f"SELECT has_{function}")[0][0]:
+                raise Refused(
+                    "sink-grant",
+                    "The user of the sink lacks a privilege",
+                    where=self._where,
+                    expected=privilege,
+                    hint=f"GRANT {privilege} TO the user in the url",
+                )
 
     @property
     def _where(self) -> str:

@@ -49,7 +49,20 @@ def stager(staging: Staging) -> Callable[[Iterable[Any]], Iterator[Any]]:
         if first is not None:
             table = staging.prefix + uuid.uuid4().hex
             rows = CheckedRows(staging, itertools.chain([first], filled))
-            _load(staging, table, pa.RecordBatchReader.from_batches(first.schema, rows), rows)
+            reader = pa.RecordBatchReader.from_batches(first.schema, rows)
+            schema = '"' + staging.schema.replace('"', '""') + '"'
+            try:
+                with adbc.connect(staging.conninfo) as connection, connection.cursor() as cursor:
+                    # A logged table would write each row to the write-ahead log twice; rows that a crash loses are
+                    # missed in ``Publication``, which counts them.
+                    cursor.execute(f"CREATE UNLOGGED TABLE {schema}.{table} ({', '.join(staging.columns)})")
+                    cursor.adbc_ingest(table, reader, mode="append", db_schema_name=staging.schema)
+                    connection.commit()
+            except Exception as error:
+                # What fails while the driver reads rows reaches us as an error of Arrow, without its text.
+                if rows.problem is not None:
+                    raise ValueError(rows.problem) from error
+                raise
             yield pa.record_batch({"staged": pa.array([table]), "row_count": pa.array([rows.count], pa.int64())})
 
     return stage
@@ -72,22 +85,6 @@ class CheckedRows:
                     raise ValueError(self.problem)
             self.count += batch.num_rows
             yield batch
-
-
-def _load(staging: Staging, table: str, reader: Any, rows: CheckedRows) -> None:
-    schema = '"' + staging.schema.replace('"', '""') + '"'
-    try:
-        with adbc.connect(staging.conninfo) as connection, connection.cursor() as cursor:
-            # A logged table would write each row to the write-ahead log twice; rows that a crash loses are missed in
-            # ``Publication``, which counts them.
-            cursor.execute(f"CREATE UNLOGGED TABLE {schema}.{table} ({', '.join(staging.columns)})")
-            cursor.adbc_ingest(table, reader, mode="append", db_schema_name=staging.schema)
-            connection.commit()
-    except Exception as error:
-        # What fails while the driver reads rows reaches us as an error of Arrow, without its text.
-        if rows.problem is not None:
-            raise ValueError(rows.problem) from error
-        raise
 
 
 def _has_zero(column: Any, *, json: bool) -> bool:
