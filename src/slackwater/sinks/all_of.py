@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from slackwater.core.checkpoint import NONE_YET, Damage, Depth, written_by_all
 from slackwater.core.commands import command
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 KIND = "all_of"
+Part = TypeVar("Part", Cut, Swap)
 FEWEST = 2
 
 
@@ -120,7 +121,7 @@ class AllOfOutput(Output):
     def cut(self, cut: Cut, recorded: Mapping[int, str], backup: WriteStore) -> None:
         if not cut.batches:
             return
-        parts = list(self._parts(cut, backup))
+        parts = self._parts(cut.members, backup)
         # Once an output has recorded its part it may be cut already, and no longer has what the plan names.
         started = any(store.list() for _, _, store in parts)
         # Otherwise some would be cut before another refuses.
@@ -135,12 +136,12 @@ class AllOfOutput(Output):
             member.cut(part, recorded, store)
 
     def check_restore(self, cut: Cut, backup: WriteStore) -> None:
-        for member, part, store in self._parts(cut, backup):
+        for member, part, store in self._parts(cut.members, backup):
             if part.batches:
                 member.check_restore(part, store)
 
     def restore(self, cut: Cut, backup: WriteStore) -> None:
-        for member, part, store in reversed(list(self._parts(cut, backup))):
+        for member, part, store in reversed(self._parts(cut.members, backup)):
             if part.batches:
                 member.restore(part, store)
 
@@ -162,21 +163,21 @@ class AllOfOutput(Output):
         return _together(NONE_YET, tuple(member.whole(recorded) for member in self._members))
 
     def check_swap(self, swap: Swap, backup: WriteStore) -> None:
-        for member, part, store in self._swaps(swap, backup):
+        for member, part, store in self._parts(swap.members, backup):
             member.check_swap(part, store)
 
     def swap(self, swap: Swap, backup: WriteStore) -> None:
         """Swap the outputs in turn; meanwhile readers may see old and new outputs."""
         self.check_swap(swap, backup)
-        for member, part, store in self._swaps(swap, backup):
+        for member, part, store in self._parts(swap.members, backup):
             member.swap(part, store)
 
     def check_swap_back(self, swap: Swap, backup: WriteStore) -> None:
-        for member, part, store in self._swaps(swap, backup):
+        for member, part, store in self._parts(swap.members, backup):
             member.check_swap_back(part, store)
 
     def swap_back(self, swap: Swap, backup: WriteStore) -> None:
-        for member, part, store in reversed(list(self._swaps(swap, backup))):
+        for member, part, store in reversed(self._parts(swap.members, backup)):
             member.swap_back(part, store)
 
     def discard_staged(self, operation: str) -> None:
@@ -196,14 +197,10 @@ class AllOfOutput(Output):
                     raise
         raise PipelineError(UNREADABLE, "A stream can read none of the outputs of this stream", where=self.location)
 
-    def _parts(self, cut: Cut, backup: WriteStore) -> Iterator[tuple[Output, Cut, WriteStore]]:
-        if cut.batches:
-            for number, (member, part) in enumerate(zip(self._members, cut.members, strict=True), 1):
-                yield member, part, Below(backup, str(number))
-
-    def _swaps(self, swap: Swap, backup: WriteStore) -> Iterator[tuple[Output, Swap, WriteStore]]:
-        for number, (member, part) in enumerate(zip(self._members, swap.members, strict=True), 1):
-            yield member, part, Below(backup, str(number))
+    def _parts(self, parts: Sequence[Part], backup: WriteStore) -> list[tuple[Output, Part, WriteStore]]:
+        """The members with their parts of a cut or swap, and the backup of each; nothing for a cut without batches."""
+        members = enumerate(zip(self._members, parts, strict=True), 1) if parts else ()
+        return [(member, part, Below(backup, str(number))) for number, (member, part) in members]
 
     def _damage(self, depth: Depth) -> Iterator[Damage]:
         for member in self._members:

@@ -11,12 +11,12 @@ import json
 import os
 import uuid
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
 
-from slackwater.core.checkpoint import Damage
+from slackwater.core.checkpoint import NONE_YET, Damage
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.sink import STRICT, Cut, Owner, Swap, after_batch, newest_batch
@@ -182,6 +182,8 @@ class CutTable(Output, Generic[V]):
 
     cut_records: RecordFile[CutRecord]
     version_noun: ClassVar[str] = "version"
+    is_filled_by_spark: ClassVar[bool] = False
+    """Spark's own writer fills a staged table, which must exist; the program claims no table."""
 
     @property
     @abstractmethod
@@ -332,9 +334,28 @@ def started(backup: ReadStore, location: str, swap: Swap) -> SwapRecord | None:
     raise foreign(location, f"operation {swap.operation} of {location}", found)
 
 
-def check_parties(location: str, swap: Swap, newest: int, real: Owner | None, staged: Owner | None) -> None:
-    """Raises Refused unless the stream owns both outputs, with the expected batches."""
-    for owner in (real, staged):
+def check_swap(
+    output: Output,
+    swap: Swap,
+    state: str | None,
+    nothing: str,
+    *,
+    damage: Iterable[Damage] | None = None,
+    where: str | None = None,
+    by_program: bool = False,
+) -> None:
+    """Raises Refused unless the operation's output is staged and whole, with the expected batches replaced.
+
+    The stream must own both outputs; with ``by_program`` nobody may own the real one, which the program never claims.
+    ``where`` is the place of ``damage``, by default of the staged output.
+    """
+    staged, location = output.staged(swap.operation), str(output.location)
+    if state != "staged":
+        raise absent(str(staged.location), swap.operation, state or nothing)
+    check_whole(where or str(staged.location), list(staged.damage("all") if damage is None else damage))
+    program = Owner(swap.stream_id, "", "")
+    owners = (output.owner() or program, program) if by_program else (output.owner(), staged.owner())
+    for owner in owners:
         if owner is None or owner.stream_id != swap.stream_id:
             raise Refused(
                 "swap-foreign",
@@ -344,21 +365,16 @@ def check_parties(location: str, swap: Swap, newest: int, real: Owner | None, st
                 found="no owner" if owner is None else f"stream {owner.stream} of home {owner.home}",
                 hint=_AGAIN,
             )
+    newest = output.last_written()
     if newest != swap.replaced:
         raise Refused(
             "swap-moved",
             "Other batches were written to the output or cut since the swap was planned",
             where=location,
             expected=f"{newest_batch(swap.replaced)} as the newest",
-            found=newest_batch(newest),
+            found=newest_batch(NONE_YET if newest is None else newest),
             hint=_AGAIN,
         )
-
-
-def owners_of_program(swap: Swap, real: Owner | None) -> tuple[Owner, Owner]:
-    """The program claims nothing; any owner of the real output is a different stream."""
-    program = Owner(swap.stream_id, "", "")
-    return real or program, program
 
 
 def check_unmoved(location: str, swap: Swap, version: str) -> None:

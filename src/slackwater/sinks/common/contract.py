@@ -9,8 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Generic, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from slackwater.core.checkpoint import NONE_YET, Damage, Depth
 from slackwater.core.errors import PipelineError, Refused
@@ -389,10 +388,14 @@ class PlacelessSink(Sink):
 
 
 class OpaqueOutput(Output):
-    """An output that cannot be read. ``location`` is for messages, ``None`` without a place."""
+    """An output that cannot be read, except by streams at ``read_at``.
 
-    def __init__(self, kind: str, traits: Traits, location: str | None) -> None:
+    ``location`` is for messages, ``None`` without a place.
+    """
+
+    def __init__(self, kind: str, traits: Traits, location: str | None, read_at: str | None = None) -> None:
         self._kind = kind
+        self._read_at = read_at
         self._traits = traits
         self._location = location
 
@@ -417,6 +420,8 @@ class OpaqueOutput(Output):
         self._refuse(f"restored from a cut {after_batch(cut.after)}")
 
     def reader_path(self) -> str:
+        if self._read_at is not None:
+            return self._read_at
         raise PipelineError(
             "output-unreadable",
             f"A stream cannot read the output of a sink of kind {self._kind}",
@@ -429,67 +434,4 @@ class OpaqueOutput(Output):
             f"The output of a sink of kind {self._kind} cannot be {what}",
             where=self.location,
             hint="rebuild at the last written batch, which removes nothing, or use a sink that can be cut",
-        )
-
-
-class MarkerTarget(ABC):
-    """A place with an output's marker."""
-
-    @abstractmethod
-    def last_written(self) -> int:
-        """The newest batch, -1 for none. Raises SinkUnreadable."""
-
-    @abstractmethod
-    def owner(self) -> Owner | None: ...
-
-    @abstractmethod
-    def claim(self, owner: Owner) -> None: ...
-
-
-Target = TypeVar("Target", bound=MarkerTarget)
-
-
-class AppendOnlyOutput(OpaqueOutput, Generic[Target]):
-    """An output that only grows; ``uncuttable`` is the reason why no batch can be removed."""
-
-    def __init__(
-        self, kind: str, traits: Traits, location: str, open_target: Callable[[], Target], uncuttable: str
-    ) -> None:
-        super().__init__(kind, traits, location)
-        self._open_target = open_target
-        self._uncuttable = uncuttable
-
-    @cached_property
-    def target(self) -> Target:
-        """The marker's target, opened on demand: its client may be an extra."""
-        return self._open_target()
-
-    def last_written(self) -> int:
-        return self.target.last_written()
-
-    def owner(self) -> Owner | None:
-        return self.target.owner()
-
-    def claim(self, owner: Owner) -> None:
-        self.target.claim(owner)
-
-    def cut_after(self, batch: int, _recorded: Mapping[int, str]) -> Cut:
-        if batch < self.last_written():
-            raise self._refusal()
-        return Cut(batch, ())
-
-    def cut(self, cut: Cut, _recorded: Mapping[int, str], _backup: WriteStore) -> None:
-        if cut.batches:
-            raise self._refusal()
-
-    def restore(self, cut: Cut, _backup: WriteStore) -> None:
-        if cut.batches:
-            raise self._refusal()
-
-    def _refusal(self) -> Refused:
-        return Refused(
-            "sink-uncuttable",
-            self._uncuttable,
-            where=self.location,
-            hint="rebuild at the last written batch, which removes nothing",
         )

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cached_property
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from slackwater.core.checkpoint import Damage
+from slackwater.core.checkpoint import NONE_YET, Damage
 from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
 from slackwater.core.masking import mask
-from slackwater.core.sink import Delivery, Owner, Traits, WriteContext
-from slackwater.sinks.common.contract import Output
+from slackwater.core.sink import Cut, Delivery, Owner, Traits, WriteContext
+from slackwater.sinks.common.contract import OpaqueOutput, Output
 from slackwater.storage.open import check_location, is_uri, local_file_of, open_write_store, resolved
 from slackwater.storage.protocols import WriteStore
 
@@ -76,6 +77,75 @@ def fenced(epoch: int, where: str, context: WriteContext, remedy: str) -> Refuse
         found=f"epoch {context.epoch}",
         hint=f"stop this run; if no other run exists and the ledger was lost, {remedy}",
     )
+
+
+class MarkerTarget(ABC):
+    """A place with an output's marker."""
+
+    @abstractmethod
+    def mark(self) -> Mark | None:
+        """Raises SinkUnreadable."""
+
+    @abstractmethod
+    def claim(self, owner: Owner) -> None: ...
+
+    def last_written(self) -> int:
+        """The newest batch, -1 for none."""
+        mark = self.mark()
+        return NONE_YET if mark is None else mark.batch_id
+
+    def owner(self) -> Owner | None:
+        mark = self.mark()
+        return None if mark is None else mark.owner
+
+
+Target = TypeVar("Target", bound=MarkerTarget)
+
+
+class AppendOnlyOutput(OpaqueOutput, Generic[Target]):
+    """An output that only grows; ``uncuttable`` is the reason why no batch can be removed."""
+
+    def __init__(
+        self, kind: str, traits: Traits, location: str, open_target: Callable[[], Target], uncuttable: str
+    ) -> None:
+        super().__init__(kind, traits, location)
+        self._open_target = open_target
+        self._uncuttable = uncuttable
+
+    @cached_property
+    def target(self) -> Target:
+        """The marker's target, opened on demand: its client may be an extra."""
+        return self._open_target()
+
+    def last_written(self) -> int:
+        return self.target.last_written()
+
+    def owner(self) -> Owner | None:
+        return self.target.owner()
+
+    def claim(self, owner: Owner) -> None:
+        self.target.claim(owner)
+
+    def cut_after(self, batch: int, _recorded: Mapping[int, str]) -> Cut:
+        if batch < self.last_written():
+            raise self._refusal()
+        return Cut(batch, ())
+
+    def cut(self, cut: Cut, _recorded: Mapping[int, str], _backup: WriteStore) -> None:
+        if cut.batches:
+            raise self._refusal()
+
+    def restore(self, cut: Cut, _backup: WriteStore) -> None:
+        if cut.batches:
+            raise self._refusal()
+
+    def _refusal(self) -> Refused:
+        return Refused(
+            "sink-uncuttable",
+            self._uncuttable,
+            where=self.location,
+            hint="rebuild at the last written batch, which removes nothing",
+        )
 
 
 OWNER_FILE = "_slackwater.json"

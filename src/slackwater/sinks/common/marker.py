@@ -33,9 +33,9 @@ from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, Refused, StreamFailed
 from slackwater.core.sink import Owner, WriteContext, newest_batch
-from slackwater.sinks.common.contract import LostMarker, MarkerTarget
+from slackwater.sinks.common.contract import LostMarker
 from slackwater.sinks.common.database import Address, reading, writing
-from slackwater.sinks.common.directory import Mark, fenced, owned
+from slackwater.sinks.common.directory import Mark, MarkerTarget, fenced, owned
 
 _UNLOGGED = """
 SELECT c.oid::regclass::text FROM pg_class c
@@ -88,13 +88,17 @@ class Marker:
     target: str
     schema: str | None = None
 
+    @property
+    def _table(self) -> Table:
+        return _table(self.schema)
+
     def create_table(self, engine: Engine) -> None:
         """Create the marker table; safe if a concurrent process creates it."""
         if self.table_exists(engine):
             return
         try:
             with engine.begin() as connection:
-                _table(self.schema).create(connection)
+                self._table.create(connection)
         except DBAPIError:
             if not self.table_exists(engine):
                 raise
@@ -104,9 +108,14 @@ class Marker:
 
     def read(self, connection: Connection, *, lock: bool = False) -> Mark | None:
         """Read the row; ``lock`` reserves it until the transaction ends."""
-        table = _table(self.schema)
-        columns = table.c.stream_id, table.c.stream, table.c.home, table.c.epoch, table.c.batch_id
-        statement = select(*columns).where(table.c.target == self.target)
+        columns = (
+            self._table.c.stream_id,
+            self._table.c.stream,
+            self._table.c.home,
+            self._table.c.epoch,
+            self._table.c.batch_id,
+        )
+        statement = select(*columns).where(self._table.c.target == self.target)
         row = connection.execute(statement.with_for_update() if lock else statement).first()
         return Mark(*row) if row is not None else None
 
@@ -129,9 +138,10 @@ class Marker:
         """
         limit_wait(connection)
         self._insert(connection, Owner(context.stream_id, context.stream, ""), context.epoch)
-        table = _table(self.schema)
-        mine = (table.c.target == self.target) & (table.c.stream_id == context.stream_id)
-        connection.execute(update(table).where(mine, table.c.epoch < context.epoch).values(epoch=context.epoch))
+        mine = (self._table.c.target == self.target) & (self._table.c.stream_id == context.stream_id)
+        connection.execute(
+            update(self._table).where(mine, self._table.c.epoch < context.epoch).values(epoch=context.epoch)
+        )
         return self.check_fence(self.read(connection, lock=True), context)
 
     def check_fence(self, mark: Mark | None, context: WriteContext) -> Mark:
@@ -148,12 +158,15 @@ class Marker:
         ``published`` is the query's newest marked batch. Raises Refused (``sink-fenced``, ``sink-owned``), or
         StreamFailed if the row was set back: batches would be missing.
         """
-        table = _table(self.schema)
-        mine = (table.c.target == self.target) & (table.c.stream_id == context.stream_id)
+        mine = (self._table.c.target == self.target) & (self._table.c.stream_id == context.stream_id)
         # Conditions of the UPDATE and not of a read before it, which another run could overtake.
-        due = (table.c.batch_id < batch) & (table.c.batch_id >= published) & (table.c.epoch <= context.epoch)
+        due = (
+            (self._table.c.batch_id < batch)
+            & (self._table.c.batch_id >= published)
+            & (self._table.c.epoch <= context.epoch)
+        )
         values = {"batch_id": batch, "epoch": context.epoch, "updated_at": func.now()}
-        if connection.execute(update(table).where(mine, due).values(values)).rowcount == 1:
+        if connection.execute(update(self._table).where(mine, due).values(values)).rowcount == 1:
             return True
         # Locked, so that it is the row of now, and not that of when the transaction began (MySQL).
         mark = self.read(connection, lock=True)
@@ -176,8 +189,7 @@ class Marker:
 
     def move(self, connection: Connection, batch: int) -> None:
         """Set the newest batch for a cut or its undo; refuses earlier runs from now on."""
-        table = _table(self.schema)
-        self._update(connection, batch_id=batch, epoch=table.c.epoch + 1)
+        self._update(connection, batch_id=batch, epoch=self._table.c.epoch + 1)
 
     def exchange(self, connection: Connection, other: Marker) -> None:
         """Exchange the newest batches; refuses earlier runs of both from now on."""
@@ -187,12 +199,10 @@ class Marker:
         other._update(connection, batch_id=NONE_YET if mine is None else mine.batch_id, epoch=epoch)
 
     def remove(self, connection: Connection) -> None:
-        table = _table(self.schema)
-        connection.execute(delete(table).where(table.c.target == self.target))
+        connection.execute(delete(self._table).where(self._table.c.target == self.target))
 
     def _update(self, connection: Connection, **values: object) -> None:
-        table = _table(self.schema)
-        statement = update(table).where(table.c.target == self.target)
+        statement = update(self._table).where(self._table.c.target == self.target)
         connection.execute(statement.values({**values, "updated_at": func.now()}))
 
     def _insert(self, connection: Connection, owner: Owner, epoch: int, batch: int = NONE_YET) -> Mark | None:
@@ -212,7 +222,7 @@ class Marker:
         try:
             # A savepoint: PostgreSQL would refuse every further statement of the transaction after a failed INSERT.
             with connection.begin_nested():
-                connection.execute(insert(_table(self.schema)).values(row))
+                connection.execute(insert(self._table).values(row))
         except IntegrityError:
             return None
         return mark
@@ -264,14 +274,6 @@ class MarkedTarget(MarkerTarget):
     def engine(self) -> Engine:
         return self.address.engine()
 
-    def last_written(self) -> int:
-        mark = self._mark()
-        return NONE_YET if mark is None else mark.batch_id
-
-    def owner(self) -> Owner | None:
-        mark = self._mark()
-        return None if mark is None else mark.owner
-
     def claim(self, owner: Owner) -> None:
         with writing(self.location):
             self.marker.create_table(self.engine)
@@ -293,7 +295,7 @@ class MarkedTarget(MarkerTarget):
         with writing(self.location), self.engine.connect() as connection:
             return self.marker.check_fence(self.marker.read(connection), context).batch_id >= batch
 
-    def _mark(self) -> Mark | None:
+    def mark(self) -> Mark | None:
         if not self.address.exists():
             return None
         with reading(self.location), self.engine.connect() as connection:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -140,7 +141,7 @@ def is_same_sink(known: Identity, now: Identity) -> bool:
 
 
 def catalogue() -> tuple[CatalogueEntry, ...]:
-    return tuple(sorted((entry for kind in SINKS.all() for entry in _entries(kind)), key=_rank))
+    return tuple(sorted((entry for kind in SINKS.all() for entry in _entries(kind)), key=attrgetter("rank")))
 
 
 def public(name: str) -> object:
@@ -152,7 +153,7 @@ def public(name: str) -> object:
         if name in one.exports:
             return getattr(import_module(_loaded(one.constructor).__module__), name)
     public_kinds = [one for one in SINKS.all() if one.constructor is not None]
-    entries = sorted((entry for one in public_kinds for entry in _entries(one)), key=_rank)
+    entries = sorted((entry for one in public_kinds for entry in _entries(one)), key=attrgetter("rank"))
     names = dict.fromkeys(entry.name for entry in entries)
     raise SinkUnknown(
         "sink-unknown",
@@ -189,10 +190,6 @@ def _kind_of(identity: Identity) -> SinkKind:
 def _entries(kind: SinkKind) -> tuple[CatalogueEntry, ...]:
     entries: tuple[CatalogueEntry, ...] = _loaded(kind.entries)
     return entries
-
-
-def _rank(entry: CatalogueEntry) -> int:
-    return entry.rank
 
 
 def _key(kind: str) -> str:

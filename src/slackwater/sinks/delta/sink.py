@@ -23,14 +23,11 @@ from slackwater.sinks.common.changes import (
     CutRecord,
     CutTable,
     TableState,
-    absent,
-    check_parties,
+    check_swap,
     check_unmoved,
-    check_whole,
     check_writable,
     damaged,
     incomplete,
-    owners_of_program,
     start,
     started,
     unsupported,
@@ -79,8 +76,6 @@ def open_delta_output(identity: Mapping[str, str]) -> DeltaOutput:
 class DeltaOutput(DirectoryOutput, CutTable[int]):
     traits = DELTA_TRAITS
     cut_records = changes.RECORD
-    is_filled_by_spark = False
-    """Whether a staged table must exist, with the real table's columns, before it is written to."""
 
     @cached_property
     def _log(self) -> DeltaLog:
@@ -165,10 +160,8 @@ class DeltaOutput(DirectoryOutput, CutTable[int]):
         place, staged = self._staging(swap.operation), self.staged(swap.operation)
         if not self.exists:
             raise unsupported(self.location, "a Delta table", "none")
-        if place.state != "staged" or not staged.exists:
-            raise absent(staged.location, swap.operation, place.state or "no folder")
-        check_whole(staged.location, staged.damage())
-        check_parties(self.location, swap, self.last_written(), *self._owners(swap, staged))
+        state = "no table" if place.state == "staged" and not staged.exists else place.state
+        check_swap(self, swap, state, "no folder", damage=staged.damage(), by_program=self.is_filled_by_spark)
         changes.check(place)
         check_unmoved(self.location, swap, state_of(self._log))
 
@@ -310,9 +303,6 @@ class DeltaOutput(DirectoryOutput, CutTable[int]):
     def _staging(self, operation: str) -> Place:
         return staging_of(self._path, operation)
 
-    def _owners(self, _swap: Swap, staged: DeltaOutput) -> tuple[Owner | None, Owner | None]:
-        return self.owner(), staged.owner()
-
     def _app_of(self, swap: Swap) -> str:
         return app_of(swap.stream_id)
 
@@ -402,9 +392,6 @@ class DeltaQueryTable(DeltaOutput):
 
     def staged_path(self, operation: str, /) -> str:
         return str(self._staging(operation).folder)
-
-    def _owners(self, swap: Swap, _staged: DeltaOutput) -> tuple[Owner | None, Owner | None]:
-        return owners_of_program(swap, self.owner())
 
     def _app_of(self, _swap: Swap) -> str:
         return self._query

@@ -12,13 +12,12 @@ from functools import cached_property
 from pathlib import Path
 
 from slackwater.core.checkpoint import Damage
-from slackwater.core.sink import Swap, newest_batch
 from slackwater.formats.compactible import SINK_LOG, parse_file_sink_log
 from slackwater.sinks.common import staging
-from slackwater.sinks.common.changes import absent, check_whole, damaged, incomplete, unsupported
+from slackwater.sinks.common.changes import damaged, incomplete, unsupported
 from slackwater.sinks.common.directory import OWNER_FILE, OutputPlace
 from slackwater.sinks.common.staging import StagingDirectory, link_files, remove_leftovers
-from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, foreign, renamed, uris
+from slackwater.sinks.files.manifest import Lines, Manifest, foreign, renamed, uris
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import LEFTOVER, hadoop_checksum_path
 
@@ -41,10 +40,6 @@ class DirectorySwap:
         return StagingDirectory(self._path, self._operation)
 
     @property
-    def folder(self) -> str:
-        return str(self._place.folder)
-
-    @property
     def is_started(self) -> bool:
         return self._place.is_swapped
 
@@ -53,14 +48,7 @@ class DirectorySwap:
         place.check_exchangeable()
         if place.start():
             if after >= 0:
-                if manifest.newest() < after:
-                    raise incomplete(
-                        str(place.real), f"batches up to {after}", f"{newest_batch(manifest.newest())} as the newest"
-                    )
-                entries, relative_path = manifest.after_cut(after, lines), _known(place, find)
-                for name in manifest.all_names():
-                    if batch_of(name) <= after:
-                        entries[name] = manifest.read(name).decode()
+                entries, relative_path = manifest.until(after, lines, str(place.real)), _known(place, find)
                 linked = list[str]()
                 for name in sorted(set(map(relative_path, uris(entries.values())))):
                     if not (place.real / name).exists():
@@ -69,17 +57,21 @@ class DirectorySwap:
                     linked += [side, name] if (place.real / side).exists() else [name]
                 link_files(place.real, place.folder, linked)
                 store = LocalStore(place.folder)
-                for name, content in sorted(entries.items(), key=lambda entry: batch_of(entry[0])):
+                for name, content in entries.items():
                     store.write(f"{SINK_LOG}/{name}", _moved(content, place.folder, relative_path).encode())
             # A stream that reads the output looks for the manifest once, at its start.
             (place.folder / SINK_LOG).mkdir(exist_ok=True)
             place.set_mark(place.folder, "staged")
 
-    def check(self, swap: Swap) -> None:
-        """Raises Refused unless the staged output is ready and its place is free."""
-        if self._place.state != "staged":
-            raise absent(str(self._place.folder), swap.operation, self._place.state or "no folder")
-        check_whole(str(self._place.folder), list(_damage(self._place)))
+    @property
+    def state(self) -> str | None:
+        return self._place.state
+
+    def damage(self) -> Iterator[Damage]:
+        return _damage(self._place)
+
+    def check(self) -> None:
+        """Raises Refused unless the staged output's place is free."""
         named = _named(self._place, self._place.folder)
         for name in _others(self._place, self._place.real):
             if name in named and not _is_same(self._place.real / name, self._place.folder / name):
@@ -137,12 +129,6 @@ class DirectorySwap:
         if left is not None:
             _carry(place, place.folder, place.real, without=left)
         name_files_in(place, place.folder)
-
-    def discard_staged(self) -> None:
-        self._place.discard("building", "staged")
-
-    def discard_replaced(self) -> None:
-        self._place.discard("replaced")
 
 
 def name_files_in(staging: StagingDirectory, place: Path) -> None:

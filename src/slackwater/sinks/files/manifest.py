@@ -26,7 +26,7 @@ from slackwater.formats.compactible import (
     parse_file_sink_log,
 )
 from slackwater.formats.text_log import split_log
-from slackwater.sinks.common.changes import RecordFile, damaged, foreign_cut, is_at
+from slackwater.sinks.common.changes import RecordFile, damaged, foreign_cut, incomplete, is_at
 from slackwater.storage.local import keep_owner_and_mode
 from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore, hadoop_checksum_path
 
@@ -127,6 +127,14 @@ class Manifest:
         # Compacted entries do not record which batch a line belongs to, so that all older lines can be batch 0's.
         older = {0: [line for line in kept if line not in single_lines]} if first_single else {}
         return lay_out({**older, **entries}, after, interval)
+
+    def until(self, after: int, recorded: Lines, location: str) -> dict[str, str]:
+        """The entries of a log that ends at ``after``, oldest first. Raises Refused if batches are missing."""
+        if self.newest() < after:
+            raise incomplete(location, f"batches up to {after}", f"{newest_batch(self.newest())} as the newest")
+        entries = self.after_cut(after, recorded)
+        entries |= {name: self.read(name).decode() for name in self.all_names() if batch_of(name) <= after}
+        return {name: entries[name] for name in sorted(entries, key=batch_of)}
 
     def removal_order(self, after: int) -> list[str]:
         """The entries after batch ``after``, in an order that keeps the log complete.

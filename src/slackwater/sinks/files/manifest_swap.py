@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from slackwater.core.checkpoint import Damage
-from slackwater.core.sink import Swap, newest_batch, staging_path
+from slackwater.core.sink import staging_path
 from slackwater.formats.compactible import SINK_LOG, names_read
-from slackwater.sinks.common.changes import absent, check_whole, damaged, incomplete, unsupported
+from slackwater.sinks.common.changes import damaged, incomplete, unsupported
 from slackwater.sinks.common.directory import OutputPlace
 from slackwater.sinks.common.staging import RemoteStagingDirectory, has_parent
 from slackwater.sinks.files.directory_swap import Left
@@ -52,8 +52,8 @@ class ManifestSwap:
         self._staging = OutputPlace(self._place.folder)
 
     @property
-    def folder(self) -> str:
-        return self._place.folder
+    def state(self) -> str | None:
+        return self._place.state
 
     @property
     def is_started(self) -> bool:
@@ -81,10 +81,7 @@ class ManifestSwap:
         if self._place.start():
             if after >= 0:
                 real = self._place.real
-                if manifest.newest() < after:
-                    raise incomplete(real, f"batches up to {after}", f"{newest_batch(manifest.newest())} as the newest")
-                entries = manifest.after_cut(after, lines)
-                entries |= {name: text for name, text in entries_of(manifest).items() if batch_of(name) <= after}
+                entries = manifest.until(after, lines, real)
                 sizes = _sizes(self._real_store)
                 for uri in uris(entries.values()):
                     name = find(uri)
@@ -92,20 +89,19 @@ class ManifestSwap:
                         raise foreign(real, uri)
                     if name not in sizes:
                         raise incomplete(real, name, "no file")
-                for name, content in sorted(entries.items(), key=lambda entry: batch_of(entry[0])):
+                for name, content in entries.items():
                     self._staging_store.write(f"{SINK_LOG}/{name}", content.encode())
             # A stream that reads the output looks for the manifest once, at its start.
             keep_log(self._staging_store)
             self._place.mark("staged")
 
-    def check(self, swap: Swap) -> None:
-        state = self._place.state
-        if state != "staged":
-            raise absent(self.folder, swap.operation, state or "no folder")
-        staged = Manifest(self._staging_store)
+    def damage(self) -> Iterator[Damage]:
+        return self._damage(Manifest(self._staging_store), _sizes(self._real_store), _sizes(self._staging_store))
+
+    def check(self) -> None:
         real, staging = _sizes(self._real_store), _sizes(self._staging_store)
-        check_whole(self.folder, list(self._damage(staged, real, staging)))
-        for name in self._files(entries_of(staged)) - self._files(entries_of(Manifest(self._real_store))):
+        staged = self._files(entries_of(Manifest(self._staging_store)))
+        for name in staged - self._files(entries_of(Manifest(self._real_store))):
             if name in real and real[name] != staging.get(name, real[name]):
                 raise unsupported(f"{self._place.real}/{name}", "a name that no batch has used", "a file of a batch")
 
@@ -136,19 +132,19 @@ class ManifestSwap:
         if state == "staged":
             return
         if state not in _STARTED:
-            raise damaged(self.folder, "the output before the swap", state or "no folder")
+            raise damaged(self._place.folder, "the output before the swap", state or "no folder")
         real, staging = _sizes(self._real_store), _sizes(self._staging_store)
         if state == "replaced" and Manifest(self._staging_store).names() and not Manifest(self._real_store).names():
             raise damaged(self._place.real, "the output that was swapped in", "no manifest")
         for missing in self._damage(Manifest(self._replaced_log), real, staging):
-            raise damaged(f"{self.folder}/{missing.path}", missing.expected, missing.found)
+            raise damaged(f"{self._place.folder}/{missing.path}", missing.expected, missing.found)
 
     def swap_back(self, _left: Left) -> None:
         state = self._place.state
         if state == "staged":
             return
         if state not in _STARTED:
-            raise damaged(self.folder, "the output before the swap", state or "no folder")
+            raise damaged(self._place.folder, "the output before the swap", state or "no folder")
         old = self._replaced()
         # Not in a repeated undo, in which the real manifest may have the old entries again.
         if state == "replaced":
@@ -163,12 +159,6 @@ class ManifestSwap:
         switch(self._real_store, old)
         self._move(self._files(staged) - self._files(old), real, staging)
         self._place.mark("staged")
-
-    def discard_staged(self) -> None:
-        self._place.discard("building", "staged")
-
-    def discard_replaced(self) -> None:
-        self._place.discard("replaced")
 
     @property
     def _replaced_log(self) -> WriteStore:

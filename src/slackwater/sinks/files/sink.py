@@ -20,7 +20,7 @@ from slackwater.core.errors import FormatError, PipelineError, Refused, SinkUnre
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Swap, Traits, WriteContext, WriterCalls, after_batch
 from slackwater.formats.compactible import SINK_LOG, parse_file_sink_log, parse_sink_file
 from slackwater.sinks.common import staging
-from slackwater.sinks.common.changes import check_parties, check_writable, damaged, record, started
+from slackwater.sinks.common.changes import check_swap, check_writable, damaged, record, started
 from slackwater.sinks.common.contract import Sink, SinkLog
 from slackwater.sinks.common.directory import OWNER_FILE, DirectoryOutput, absolute, directory, path_of, size_damage
 from slackwater.sinks.common.problem import option_strings, table_unchecked
@@ -164,10 +164,10 @@ class FilesOutput(DirectoryOutput):
             manifest.restore(self._store, backup, record, self._manifest)
 
     def staged(self, operation: str) -> FilesOutput:
-        return FilesOutput(self._way(operation).folder)
+        return FilesOutput(self.staged_path(operation))
 
     def staged_path(self, operation: str, /) -> str:
-        return str(self._way(operation).folder)
+        return str(staging_of(self._path, operation).folder)
 
     def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
         lines = self._lines(after, recorded) if after >= 0 else {}
@@ -199,9 +199,8 @@ class FilesOutput(DirectoryOutput):
         way = self._way(swap.operation)
         # After the exchange the real directory has the batches of the staged one, which these checks would refuse.
         if not way.is_started:
-            way.check(swap)
-            staged = self.staged(swap.operation).owner()
-            check_parties(self.location, swap, self.last_written(), self.owner(), staged)
+            check_swap(self, swap, way.state, "no folder", damage=way.damage())
+            way.check()
 
     def swap(self, swap: Swap, backup: WriteStore) -> None:
         way = self._way(swap.operation)
@@ -222,10 +221,10 @@ class FilesOutput(DirectoryOutput):
             self._way(swap.operation).swap_back(known.left)
 
     def discard_staged(self, operation: str) -> None:
-        self._way(operation).discard_staged()
+        staging_of(self._path, operation).discard("building", "staged")
 
     def discard_replaced(self, operation: str) -> None:
-        self._way(operation).discard_replaced()
+        staging_of(self._path, operation).discard("replaced")
 
     def reader_path(self) -> str:
         found = "".join(sorted(set(GLOB_CHARACTERS) & set(self._path)))

@@ -17,8 +17,9 @@ from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.sink import Traits, WriteContext, WriterCalls
 from slackwater.sinks.common.batch_function import run_without_output
-from slackwater.sinks.common.contract import AppendOnlyOutput, LostMarker, OpaqueOutput, Output, Sink
+from slackwater.sinks.common.contract import LostMarker, OpaqueOutput, Output, Sink
 from slackwater.sinks.common.database import Address, address_in, address_of, writing
+from slackwater.sinks.common.directory import AppendOnlyOutput
 from slackwater.sinks.common.marker import MarkedTarget, Marker
 from slackwater.sinks.common.problem import refuse_partitions
 from slackwater.sinks.foreach_batch import MARKED, UNMARKED

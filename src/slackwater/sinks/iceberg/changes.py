@@ -201,21 +201,11 @@ def start(metadata: Metadata, branch: str, mark: TableMark) -> MetadataChange:
     return MetadataChange({branch: snapshot}, {branch: mark}, None if snapshot in metadata.snapshots else snapshot)
 
 
-def mark_after(metadata: Metadata, stream: str, after: int, span: IcebergSpan | None) -> TableMark:
-    """The start of a branch with batches up to ``after``. Raises Refused if others wrote rows since.
-
-    Without a span, before all batches.
-    """
-    if span is not None:
-        check_alone(metadata.location, span)
-    return TableMark(stream, _epoch(metadata), after, None if span is None else span.target)
-
-
 def swap_in(metadata: Metadata, older: Iterator[Metadata], operation: str, stream: str) -> MetadataChange:
     """Make the staged branch visible; earlier runs can publish to neither."""
     staged = metadata.on(staged_branch(operation))
-    epoch = max(_epoch(metadata) + 1, _epoch(staged))
-    replaced = TableMark(stream, _epoch(metadata), written(metadata, older, stream), metadata.current)
+    epoch = max(epoch_of(metadata) + 1, epoch_of(staged))
+    replaced = TableMark(stream, epoch_of(metadata), written(metadata, older, stream), metadata.current)
     now = TableMark(stream, epoch, written(staged, iter(()), stream), staged.current)
     return MetadataChange(
         {MAIN: now.snapshot, staged_branch(operation): None, replaced_branch(operation): replaced.snapshot},
@@ -225,17 +215,13 @@ def swap_in(metadata: Metadata, older: Iterator[Metadata], operation: str, strea
 
 def swap_back(metadata: Metadata, older: Iterator[Metadata], operation: str, stream: str) -> MetadataChange:
     """The change that makes the replaced branch main and the present main branch staged."""
-    replaced, epoch = replaced_mark(metadata, operation), _epoch(metadata) + 1
+    replaced, epoch = replaced_mark(metadata, operation), epoch_of(metadata) + 1
     staged = TableMark(stream, epoch, written(metadata, older, stream), metadata.current)
     now = TableMark(stream, epoch, replaced.batch, replaced.snapshot)
     return MetadataChange(
         {MAIN: now.snapshot, replaced_branch(operation): None, staged_branch(operation): staged.snapshot},
         {MAIN: now, replaced_branch(operation): None, staged_branch(operation): staged},
     )
-
-
-def drop(branch: str) -> MetadataChange:
-    return MetadataChange({branch: None}, {branch: None})
 
 
 def check_own(metadata: Metadata, older: Iterator[Metadata], stream: str, swapped: int | None) -> None:
@@ -277,5 +263,5 @@ def moved(location: str) -> Refused:
     )
 
 
-def _epoch(metadata: Metadata) -> int:
+def epoch_of(metadata: Metadata) -> int:
     return metadata.mark.epoch if metadata.mark is not None else 0

@@ -128,18 +128,17 @@ class StoreIO(FileIO):
         self._store = store
         self._prefix = root.rstrip("/") + "/"
 
-    def new_input(self, location: str) -> _Input:
-        return _Input(location, self._store, location.removeprefix(self._prefix))
+    def new_input(self, location: str) -> _File:
+        return _File(location, self._store, location.removeprefix(self._prefix))
 
-    def new_output(self, location: str) -> _Output:
-        return _Output(location, self._store, location.removeprefix(self._prefix))
+    new_output = new_input
 
     def delete(self, location: str | InputFile | OutputFile) -> None:
         path = location if isinstance(location, str) else location.location
         self._store.delete(path.removeprefix(self._prefix))
 
 
-class _Input(InputFile):
+class _File(InputFile, OutputFile):
     def __init__(self, location: str, store: WriteStore, path: str) -> None:
         super().__init__(location)
         self._store, self._path = store, path
@@ -154,20 +153,8 @@ class _Input(InputFile):
         del seekable  # What it returns is.
         return io.BytesIO(self._store.read(self._path))
 
-
-class _Output(OutputFile):
-    def __init__(self, location: str, store: WriteStore, path: str) -> None:
-        super().__init__(location)
-        self._store, self._path = store, path
-
-    def __len__(self) -> int:
-        return self._store.size(self._path)
-
-    def exists(self) -> bool:
-        return self._store.exists(self._path)
-
-    def to_input_file(self) -> _Input:
-        return _Input(self.location, self._store, self._path)
+    def to_input_file(self) -> _File:
+        return self
 
     def create(self, overwrite: bool = False) -> io.BytesIO:
         del overwrite  # Each file is written under a name of its own.

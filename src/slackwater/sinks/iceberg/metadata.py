@@ -125,10 +125,6 @@ class MetadataChange:
     snapshots: tuple[Mapping[str, Any], ...] = ()
 
 
-def move(branch: str, mark: TableMark) -> MetadataChange:
-    return MetadataChange({branch: mark.snapshot}, {branch: mark})
-
-
 def property_of(branch: str) -> str:
     return PROPERTY if branch == MAIN else f"{PROPERTY}.{branch}"
 

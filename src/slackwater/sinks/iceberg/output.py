@@ -13,16 +13,7 @@ from typing import Any
 from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.errors import SinkUnreadable
 from slackwater.core.sink import CatalogueEntry, Owner, Swap
-from slackwater.sinks.common.changes import (
-    absent,
-    check_parties,
-    check_unmoved,
-    check_whole,
-    owners_of_program,
-    record,
-    started,
-    unsupported,
-)
+from slackwater.sinks.common.changes import record, started, unsupported
 from slackwater.sinks.common.contract import OpaqueOutput, Output
 from slackwater.sinks.common.directory import OWNER_FILE, DirectoryOutput, check_claim, marked_traits, parse_owner
 from slackwater.sinks.iceberg.changes import (
@@ -35,7 +26,6 @@ from slackwater.sinks.iceberg.changes import (
     replaced_branch,
     replaced_mark,
     staged_branch,
-    state_of,
 )
 from slackwater.sinks.iceberg.metadata import (
     FOLDER,
@@ -96,19 +86,10 @@ def open_iceberg_output(identity: Mapping[str, str]) -> Output:
     # A name without a namespace is that of a table in Spark's default one.
     settings = settings_of(catalog) if len(identifier) > 1 else None
     if settings is None:
-        return OpaqueCatalogOutput(table)
+        return OpaqueOutput("iceberg", CATALOG_TRAITS, f"iceberg table {table}", table)
     if settings.kind == "hadoop":
         return IcebergOutput(settings.folder_of(tuple(identifier)), branch, table)
     return CatalogOutput(table, settings, branch)
-
-
-class OpaqueCatalogOutput(OpaqueOutput):
-    def __init__(self, table: str) -> None:
-        super().__init__("iceberg", CATALOG_TRAITS, f"iceberg table {table}")
-        self._table = table
-
-    def reader_path(self) -> str:
-        return self._table
 
 
 class CatalogOutput(IcebergTableOutput):
@@ -221,6 +202,8 @@ class IcebergQueryTable(IcebergOutput):
     branch it writes to. So staging uses a second line of metadata below the table, not a branch.
     """
 
+    is_filled_by_spark = True
+
     def __init__(self, path: str, query_id: str) -> None:
         super().__init__(path)
         self._query = query_id
@@ -300,15 +283,10 @@ class IcebergQueryTable(IcebergOutput):
             store.delete_tree()
 
     def _check_swap(self, swap: Swap, backup: WriteStore, metadata: Metadata) -> None:
-        known, state = started(backup, self.location, swap), self._phase(metadata, swap.operation)
-        if known is not None and state == "replaced":
+        super()._check_swap(swap, backup, metadata)
+        line = self._beside(swap.operation).newest()
+        if line is None or self._phase(metadata, swap.operation) == "replaced":
             return
-        staged, line = self.staged(swap.operation), self._beside(swap.operation).newest()
-        if state != "staged" or line is None:
-            raise absent(staged.location, swap.operation, state or "no table")
-        check_whole(staged.location, staged.damage("all"))
-        check_parties(self.location, swap, self._written(metadata), *owners_of_program(swap, self.owner()))
-        check_unmoved(self.location, swap, state_of(metadata, self._table.older(metadata)))
         for name in _OF_FILES:
             if _without_empty(metadata.fields.get(name)) != _without_empty(line.fields.get(name)):
                 raise unsupported(line.location, f"{name} of the table", f"other {name}")

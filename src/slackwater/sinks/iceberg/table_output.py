@@ -19,10 +19,8 @@ from slackwater.sinks.common.changes import (
     CutRecord,
     CutTable,
     TableState,
-    absent,
-    check_parties,
+    check_swap,
     check_unmoved,
-    check_whole,
     incomplete,
     record,
     started,
@@ -35,6 +33,7 @@ from slackwater.sinks.iceberg import changes
 from slackwater.sinks.iceberg.changes import (
     branch_state,
     check_alone,
+    epoch_of,
     others_in,
     replaced_branch,
     snapshots_after,
@@ -51,7 +50,6 @@ from slackwater.sinks.iceberg.metadata import (
     TableMark,
     epochs,
     lineage,
-    move,
     written,
 )
 from slackwater.storage.protocols import WriteStore
@@ -125,8 +123,12 @@ class IcebergTableOutput(CutTable[Metadata]):
         last = self._written(metadata)
         if last < after:
             raise incomplete(self.location, f"batches up to {after}", f"{newest_batch(last)} as the newest")
-        span = span_after(metadata, self._table.older(metadata), stream, after) if after >= 0 else None
-        mark = changes.mark_after(metadata, stream, after, span)
+        target = None
+        if after >= 0:
+            span = span_after(metadata, self._table.older(metadata), stream, after)
+            check_alone(metadata.location, span)
+            target = span.target
+        mark = TableMark(stream, epoch_of(metadata), after, target)
         self._commit(metadata, changes.start(metadata, staged_branch(operation), mark))
 
     def swap_of(self, operation: str, stream_id: str, after: int = NONE_YET) -> Swap:
@@ -222,17 +224,16 @@ class IcebergTableOutput(CutTable[Metadata]):
             raise unsupported(self.location, *lack)
         return metadata
 
+    def _phase(self, metadata: Metadata, operation: str) -> changes.State | None:
+        return branch_state(metadata, operation)
+
     def _check_swap(self, swap: Swap, backup: WriteStore, metadata: Metadata) -> None:
-        known = started(backup, self.location, swap)
-        state = branch_state(metadata, swap.operation)
-        if known is not None and state == "replaced":
-            return
-        staged = self.staged(swap.operation)
-        if state != "staged":
-            raise absent(staged.location, swap.operation, "no such branch" if state is None else state)
-        check_whole(self.location, staged.damage("all"))
-        check_parties(self.location, swap, self._written(metadata), self.owner(), staged.owner())
-        check_unmoved(self.location, swap, state_of(metadata, self._table.older(metadata)))
+        known, state, by_program = started(backup, self.location, swap), None, self.is_filled_by_spark
+        state = self._phase(metadata, swap.operation)
+        if known is None or state != "replaced":
+            where, nothing = (None, "no table") if by_program else (self.location, "no such branch")
+            check_swap(self, swap, state, nothing, where=where, by_program=by_program)
+            check_unmoved(self.location, swap, state_of(metadata, self._table.older(metadata)))
 
     def _check_swap_back(self, swap: Swap, swapped: int, metadata: Metadata) -> bool:
         state = branch_state(metadata, swap.operation)
@@ -256,7 +257,7 @@ class IcebergTableOutput(CutTable[Metadata]):
             if metadata is None or branch_state(metadata, operation) != state:
                 return
             with suppress(FileExistsError):
-                self._table.commit(metadata, changes.drop(branch))
+                self._table.commit(metadata, MetadataChange({branch: None}, {branch: None}))
                 return
         raise changes.moved(self.location)
 
@@ -312,9 +313,9 @@ class IcebergTableOutput(CutTable[Metadata]):
 
     def _move(self, record: CutRecord, version: Metadata, batch: int, snapshot: int | None) -> None:
         # The next epoch refuses an earlier run that may be about to publish.
-        epoch = version.mark.epoch + 1 if version.mark is not None else 1
+        mark, branch = TableMark(record.writer, epoch_of(version) + 1, batch, snapshot), version.branch
         try:
-            self._table.commit(version, move(version.branch, TableMark(record.writer, epoch, batch, snapshot)))
+            self._table.commit(version, MetadataChange({branch: snapshot}, {branch: mark}))
         except FileExistsError as error:
             raise self._changed(record, "output-changed") from error
 

@@ -59,19 +59,6 @@ def reading(where: str) -> Iterator[None]:
         ) from error
 
 
-@contextmanager
-def creating(where: str) -> Iterator[None]:
-    try:
-        yield
-    except (PySparkException, Py4JJavaError) as error:
-        raise PipelineError(
-            "iceberg-create",
-            f"Spark cannot create the Iceberg table: {reason_of(error)}",
-            where=where,
-            hint="use column types that Iceberg has, and a place that Spark may write to",
-        ) from error
-
-
 def reason_of(error: Any) -> str:
     thrown = getattr(error, "java_exception", None)
     message = str(thrown.getMessage()) if thrown is not None else str(error)
@@ -279,8 +266,15 @@ class IcebergSparkTable:
         writer = session.createDataFrame([], table_schema(frame.schema)).writeTo(self.name.sql).using("iceberg")
         if partition_by:
             writer = writer.partitionedBy(*(F.col(backquoted(column)) for column in partition_by))
-        with creating(self.location):
+        try:
             writer.create()
+        except (PySparkException, Py4JJavaError) as error:
+            raise PipelineError(
+                "iceberg-create",
+                f"Spark cannot create the Iceberg table: {reason_of(error)}",
+                where=self.location,
+                hint="use column types that Iceberg has, and a place that Spark may write to",
+            ) from error
 
     def check(self, frame: DataFrame, context: WriteContext) -> None:
         """Check the table, and refuse earlier runs.

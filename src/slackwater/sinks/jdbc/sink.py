@@ -13,7 +13,7 @@ from sqlalchemy.exc import NoSuchTableError
 from slackwater.core.errors import PipelineError, StreamFailed
 from slackwater.core.masking import is_secret_name
 from slackwater.core.sink import WriteContext
-from slackwater.sinks.common.contract import AppendOnlyOutput, LostMarker, Sink
+from slackwater.sinks.common.contract import LostMarker, Sink
 from slackwater.sinks.common.database import (
     Address,
     address_in,
@@ -23,6 +23,7 @@ from slackwater.sinks.common.database import (
     require_table,
     writing,
 )
+from slackwater.sinks.common.directory import AppendOnlyOutput
 from slackwater.sinks.common.marker import MarkedTarget, Marker, check_logged, limit_wait
 from slackwater.sinks.common.problem import refuse_partitions
 from slackwater.sinks.jdbc import JDBC_TRAITS

@@ -21,8 +21,7 @@ from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, New
 from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.errors import PipelineError, Refused, SinkUnreadable, StreamFailed
 from slackwater.core.sink import Owner, WriteContext
-from slackwater.sinks.common.contract import MarkerTarget
-from slackwater.sinks.common.directory import Mark, fenced, owned
+from slackwater.sinks.common.directory import Mark, MarkerTarget, fenced, owned
 from slackwater.sinks.common.problem import TASK_ERROR, Problem, unreadable
 from slackwater.sinks.kafka.sink import Cluster, TopicAddress
 from slackwater.sinks.kafka.transaction import (
@@ -38,6 +37,7 @@ from slackwater.sinks.kafka.transaction import (
 REPORTED = "Kafka reports an error"
 LOOK_UP = "the broker's log has the cause; the name in brackets is that of librdkafka; then run the pipeline again"
 NAMED = re.compile(r"(?P<name>[A-Z_]+): (?P<text>.*)", re.DOTALL)
+_FAILED = Problem("kafka-failed", REPORTED, LOOK_UP)
 _UNREACHABLE = Problem(
     "broker-unreachable", "No Kafka broker answers in time", "check bootstrap_servers, and that the broker runs"
 )
@@ -90,10 +90,7 @@ def problem_of(error: BaseException) -> Problem | None:
     match = NAMED.fullmatch(own["text"]) if own["code"] == "kafka" else None
     if match is not None:
         return _named(match["name"], match["text"])
-    known = next(
-        (one for one in _BY_NAME.values() if one.code == own["code"]), Problem("kafka-failed", REPORTED, LOOK_UP)
-    )
-    return replace(known, found=own["text"])
+    return replace(next((one for one in _BY_NAME.values() if one.code == own["code"]), _FAILED), found=own["text"])
 
 
 @contextmanager
@@ -123,12 +120,11 @@ def writing(where: str) -> Iterator[None]:
 
 
 def _found(error: BaseException) -> Problem:
-    return problem_of(error) or Problem("kafka-failed", REPORTED, LOOK_UP, str(error))
+    return problem_of(error) or replace(_FAILED, found=str(error))
 
 
 def _named(name: str, text: str) -> Problem:
-    known = _BY_NAME.get(name) or Problem("kafka-failed", REPORTED, LOOK_UP)
-    return replace(known, found=" ".join(f"{text} ({name})".split())[:500])
+    return replace(_BY_NAME.get(name, _FAILED), found=" ".join(f"{text} ({name})".split())[:500])
 
 
 WAIT_S_MAX = 10.0
@@ -303,14 +299,6 @@ class MarkedTopic(TopicAddress, MarkerTarget):
     def mark(self, wait_s_max: float = WAIT_S_MAX) -> Mark | None:
         with reading(self.location):
             return self._read(wait_s_max)
-
-    def last_written(self) -> int:
-        mark = self.mark()
-        return NONE_YET if mark is None else mark.batch_id
-
-    def owner(self) -> Owner | None:
-        mark = self.mark()
-        return None if mark is None else mark.owner
 
     def claim(self, owner: Owner) -> None:
         def claimed(known: Mark | None) -> Mark:

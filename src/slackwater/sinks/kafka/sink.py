@@ -16,16 +16,8 @@ from typing import TYPE_CHECKING
 from slackwater.core.checkpoint import Damage, Depth
 from slackwater.core.errors import EnvironmentMissing, PipelineError, SinkUnreadable
 from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext, WriterCalls
-from slackwater.sinks.common.contract import (
-    AppendOnlyOutput,
-    LostMarker,
-    MarkerTarget,
-    OpaqueOutput,
-    Output,
-    Sink,
-    opaque_traits,
-)
-from slackwater.sinks.common.directory import marked_traits
+from slackwater.sinks.common.contract import LostMarker, OpaqueOutput, Output, Sink, opaque_traits
+from slackwater.sinks.common.directory import AppendOnlyOutput, MarkerTarget, marked_traits
 from slackwater.sinks.common.problem import (
     is_text,
     option_strings,
@@ -223,7 +215,7 @@ ENTRIES = (
 def open_kafka_output(identity: Mapping[str, str]) -> Output:
     topic = identity.get("topic", "")
     if MARKER not in identity:
-        return TopicOutput(topic)
+        return OpaqueOutput("kafka", AT_LEAST_ONCE, f"Kafka topic {topic}", topic)
     if not topic or not identity.get("bootstrap_servers"):
         raise SinkUnreadable(
             "sink-identity",
@@ -232,15 +224,6 @@ def open_kafka_output(identity: Mapping[str, str]) -> Output:
             found=str(dict(identity)),
         )
     return MarkedTopicOutput(TopicAddress(cluster_in(identity), topic, identity[MARKER]))
-
-
-class TopicOutput(OpaqueOutput):
-    def __init__(self, topic: str) -> None:
-        super().__init__("kafka", AT_LEAST_ONCE, f"Kafka topic {topic}")
-        self._topic = topic
-
-    def reader_path(self) -> str:
-        return self._topic
 
 
 class MarkedTopicOutput(AppendOnlyOutput[MarkerTarget]):

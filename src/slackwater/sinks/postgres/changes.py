@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Literal
 from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
-from slackwater.core.sink import NO_OTHERS, Cut, Others, after_batch, newest_batch
-from slackwater.sinks.common.changes import RecordFile, damaged, foreign_cut, occupied, unsupported
+from slackwater.core.sink import NO_OTHERS, Others, newest_batch
+from slackwater.sinks.common.changes import RecordFile, damaged, occupied, unsupported
 from slackwater.sinks.common.marker import Marker, limit_wait
 from slackwater.sinks.postgres.table import (
     BATCH_COLUMN,
@@ -163,21 +163,6 @@ def check_restore(connection: Connection, table: PostgresName, marker: Marker, r
     if held != record.rows:
         raise damaged(record.backup_table, f"{record.rows} rows", f"{held} rows")
     return True
-
-
-def check_record(record: PostgresCut, cut: Cut, location: str) -> None:
-    if (record.output, record.after, record.batches) != (location, cut.after, cut.batches):
-        raise foreign_cut(location, cut.after, f"a cut of {record.output} {after_batch(record.after)}")
-
-
-def mismatch(cut: Cut, location: str) -> Refused:
-    return Refused(
-        "cut-mismatch",
-        f"The table does not have the same rows {after_batch(cut.after)} as the cut",
-        where=location,
-        expected=f"{cut.rows} rows of {len(cut.batches)} batches",
-        hint=f"make a new plan: {command('plan', 'rebuild', 'STREAM')}",
-    )
 
 
 def _written(connection: Connection, marker: Marker) -> int:

@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from slackwater.core.checkpoint import NONE_YET, Damage, Depth
+from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, Refused
-from slackwater.core.sink import Cut, Owner, Swap, Traits, WriteContext, newest_batch
+from slackwater.core.sink import Cut, Owner, Swap, Traits, WriteContext, after_batch, newest_batch
 from slackwater.sinks.common.changes import (
     SwapRecord,
-    absent,
-    check_parties,
+    check_swap,
     check_unmoved,
-    check_whole,
     damaged,
+    foreign_cut,
     incomplete,
     record,
     start,
@@ -129,31 +129,40 @@ class PostgresOutput(Output):
         if not cut.batches:
             return
         self._check_cuttable()
-        record = changes.RECORD.read(backup)
+        record = self._recorded_cut(cut, backup)
         if record is None:
             if cut != self.cut_after(cut.after, {}):
-                raise changes.mismatch(cut, self.location)
+                raise Refused(
+                    "cut-mismatch",
+                    f"The table does not have the same rows {after_batch(cut.after)} as the cut",
+                    where=self.location,
+                    expected=f"{cut.rows} rows of {len(cut.batches)} batches",
+                    hint=f"make a new plan: {command('plan', 'rebuild', 'STREAM')}",
+                )
             table = f"slackwater_cut_{uuid.uuid4().hex}"
             record = changes.PostgresCut(self.location, table, cut.after, cut.batches, cut.rows or 0)
             changes.RECORD.write(backup, record)
-        changes.check_record(record, cut, self.location)
         with writing(self.location), self.target.engine.begin() as connection:
             changes.delete_batches(connection, self._table, self.target.marker, record, cut.others)
 
     def check_restore(self, cut: Cut, backup: WriteStore) -> None:
-        record = changes.RECORD.read(backup)
-        if record is not None and cut.batches:
-            changes.check_record(record, cut, self.location)
+        record = self._recorded_cut(cut, backup)
+        if record is not None:
             with reading(self.location), self.target.engine.begin() as connection:
                 changes.check_restore(connection, self._table, self.target.marker, record)
 
     def restore(self, cut: Cut, backup: WriteStore) -> None:
-        record = changes.RECORD.read(backup)
-        if record is None or not cut.batches:
-            return  # The cut was interrupted before it recorded anything, so that nothing was removed.
-        changes.check_record(record, cut, self.location)
-        with writing(self.location), self.target.engine.begin() as connection:
-            changes.restore(connection, self._table, self.target.marker, record)
+        record = self._recorded_cut(cut, backup)
+        if record is not None:
+            with writing(self.location), self.target.engine.begin() as connection:
+                changes.restore(connection, self._table, self.target.marker, record)
+
+    def _recorded_cut(self, cut: Cut, backup: WriteStore) -> changes.PostgresCut | None:
+        """The recorded cut; ``None``: interrupted before recording, so nothing was removed."""
+        record = changes.RECORD.read(backup) if cut.batches else None
+        if record and (record.output, record.after, record.batches) != (self.location, cut.after, cut.batches):
+            raise foreign_cut(self.location, cut.after, f"a cut of {record.output} {after_batch(record.after)}")
+        return record
 
     def staged(self, operation: str) -> PostgresOutput:
         staging = self._table.staging(operation)
@@ -250,16 +259,11 @@ class PostgresOutput(Output):
         raise no_streaming_source(" of PostgreSQL", self.location)
 
     def _check_swap(self, connection: Connection, swap: Swap) -> None:
-        staged = self.staged(swap.operation)
         state = changes.state_of(connection, self._table, swap.operation)
-        if state == "replaced":
-            return
-        if state is None:
-            raise absent(staged.location, swap.operation, "no table")
-        check_whole(staged.location, staged.damage("all"))
-        check_parties(self.location, swap, self.last_written(), self.owner(), staged.owner())
-        changes.check_supported(connection, self._table)
-        check_unmoved(self.location, swap, state_of_rows(connection, self._table))
+        if state != "replaced":
+            check_swap(self, swap, state, "no table")
+            changes.check_supported(connection, self._table)
+            check_unmoved(self.location, swap, state_of_rows(connection, self._table))
 
     def _has_to_go_back(self, connection: Connection, known: SwapRecord, operation: str, *, lock: bool) -> bool:
         if lock:
@@ -353,7 +357,8 @@ class PostgresSink(Sink):
             raise PipelineError(
                 "sink-keys", "A key of the sink is no column of the query", where=str(self.table), found=missing[0]
             )
-        output, where = PostgresOutput(self.address, self.table, keep_batch_id=self.keep_batch_id), self._where
+        output = self._output
+        where = output.location
         with writing(where):
             output.target.marker.create_table(output.target.engine)
             with output.target.engine.begin() as connection:
@@ -373,12 +378,12 @@ class PostgresSink(Sink):
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
         from slackwater.sinks.postgres.writer import PostgresWriter  # noqa: PLC0415 - heavy; only a run pays for it
 
-        output = PostgresOutput(self.address, self.table, keep_batch_id=self.keep_batch_id)
+        output = self._output
         writers: list[PostgresWriter] = []
 
         def write(frame: DataFrame, batch: int) -> None:
             if not writers:
-                with writing(self._where), output.target.engine.connect() as connection:
+                with writing(output.location), output.target.engine.connect() as connection:
                     publication = self._publication(connection, frame, context)
                 columns = staged_columns(frame.schema)
                 writers.append(PostgresWriter(output.target, context, columns, publication))
@@ -392,7 +397,7 @@ class PostgresSink(Sink):
             raise PipelineError(
                 "sink-table-missing",
                 "The table of the sink does not exist",
-                where=self._where,
+                where=self._output.location,
                 hint=f'create it, or let the sink do it: sinks.postgres(URL, "{self.table}", create=True)',
             )
         columns = staged_columns(frame.schema)
@@ -414,14 +419,14 @@ class PostgresSink(Sink):
                 raise Refused(
                     "sink-grant",
                     "The user of the sink lacks a privilege",
-                    where=self._where,
+                    where=self._output.location,
                     expected=privilege,
                     hint=f"GRANT {privilege} TO the user in the url",
                 )
 
     @property
-    def _where(self) -> str:
-        return f"{self.address.location} {self.table}"
+    def _output(self) -> PostgresOutput:
+        return PostgresOutput(self.address, self.table, keep_batch_id=self.keep_batch_id)
 
 
 def postgres(
