@@ -267,6 +267,20 @@ def test_a_connector_that_the_user_brings(connector: str, brought: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("layers", "joined"),
+    [
+        (("b", "a,b"), "b,a"),
+        (("a,b", "c, a"), "a,b,c"),
+        (("", "a, b"), "a, b"),
+        (("a", ""), "a"),
+    ],
+)
+def test_an_extension_that_several_sources_set_is_there_once(layers: tuple[str, ...], joined: str) -> None:
+    key = "spark.sql.extensions"
+    assert session._joined(*({key: layer} for layer in layers)) == {key: joined}
+
+
+@pytest.mark.parametrize(
     ("connector", "brought"),
     [
         ("postgresql", "/srv/postgresql/udfs.jar"),

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from slackwater.core.errors import Refused
-from slackwater.core.sink import Cut, Owner
+from slackwater.core.sink import Cut, Owner, WriterCalls
 from slackwater.sinks.common import registry
 from slackwater.sinks.common.contract import Output
-from slackwater.sinks.common.registry import open_output
+from slackwater.sinks.common.registry import open_output, recognised
 from slackwater.storage.local import LocalStore
 from tests.sinks.databases import OWNER, PostgresKind
 from tests.sinks.kafka_kind import KafkaKind
@@ -166,6 +166,29 @@ def test_a_released_directory_can_be_taken_by_another_stream(in_files: FilesExam
     assert output.owner() is None
     output.claim(other)
     assert output.owner() == other
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        *(WriterCalls(name, {"path": "out"}) for name in ("parquet", "delta", "iceberg", "redis")),
+        *(WriterCalls(name, {}, table="clicks", location="out") for name in ("parquet", "delta", "iceberg")),
+        WriterCalls("kafka", {"topic": "clicks", "kafka.bootstrap.servers": "broker:9092"}),
+        WriterCalls("memory", {}, query="clicks"),
+        WriterCalls("parquet", {}, function="foreachBatch"),
+    ],
+    ids=lambda calls: "-".join(filter(None, (calls.format, calls.table, calls.function))),
+)
+def test_every_output_of_an_application_can_be_released(
+    calls: WriterCalls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``release`` is only of streams that Slackwater does not write: none of them marks batches in a database."""
+    monkeypatch.chdir(tmp_path)
+    output = open_output(recognised(calls))
+    output.claim(OWNER)
+    output.release(OWNER.stream_id)
+    assert output.owner() is None
+    output.claim(Owner("other", "clicks/other", "/srv/other"))
 
 
 def test_files_are_known_by_what_readers_call_them(in_files: FilesExample, tmp_path: Path) -> None:

@@ -126,7 +126,8 @@ def _joined(*layers: Mapping[str, str]) -> dict[str, str]:
     for layer in layers:
         for key, value in layer.items():
             known = settings.get(key) if key in _LISTS else None
-            settings[key] = value if not known or value in known.split(",") else f"{known},{value}"
+            both = (name.strip() for name in f"{known},{value}".split(","))
+            settings[key] = ",".join(dict.fromkeys(filter(None, both))) if known else value
     return settings
 
 

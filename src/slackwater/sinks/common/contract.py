@@ -150,7 +150,10 @@ class Output(ABC):
         """
 
     def release(self, stream_id: str) -> None:
-        """Remove only this owner's record, if it can be removed. Repeatable."""
+        """Remove only this owner's record. Repeatable.
+
+        Only streams of applications are released: tables with a marker are no output of these (``recognise``).
+        """
 
     def damage(self, depth: Depth = "quick") -> tuple[Damage, ...]:
         """The output's damage. ``all`` checks every batch, else only the newest."""
