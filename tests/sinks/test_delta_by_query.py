@@ -57,7 +57,7 @@ class Scene(SwapScene):
         return DeltaTable(self.table).transaction_version(QUERY)
 
     def discard(self) -> None:
-        self.output.discard_staged(OPERATION)
+        self.output.discard(OPERATION, "staged")
 
     def skips(self, batch: int) -> bool:
         """What Spark's own writer asks the table before it writes a batch of the query."""
@@ -128,7 +128,7 @@ def test_the_staged_table_has_the_columns_and_the_rows_of_others(tmp_path: Path)
     staged, real = DeltaTable(scene.staging), DeltaTable(scene.table)
     assert staged.schema() == real.schema()
     delta_logs.write_batch(scene.table, EARLIER, 0, files=1, prefix="earlier")
-    scene.output.discard_staged(OPERATION)
+    scene.output.discard(OPERATION, "staged")
     scene.output.stage(OPERATION, -1, {})
     assert [name for name in delta_logs.live_files(scene.staging) if "earlier" in name]
 

@@ -217,7 +217,7 @@ def test_a_constraint_that_the_library_cannot_plan_is_refused(tmp_path: Path) ->
         _staged(output, after=0)
     assert (refused.value.code, "RLike" in str(refused.value.found)) == ("swap-unsupported", True)
     assert refused.value.where == str(table)
-    output.discard_staged(OPERATION)
+    output.discard(OPERATION, "staged")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 

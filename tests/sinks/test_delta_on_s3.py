@@ -112,7 +112,7 @@ def test_staged_swapped_cut_and_undone(table: str, tmp_path: Path, after: int) -
     for _ in range(2):
         output.swap_back(swap, backup)
         assert (_rows(table), output.last_written()) == (whole, 4)
-    output.discard_staged(OPERATION)
+    output.discard(OPERATION, "staged")
     assert not open_write_store(staged.location).list()
     assert _rows(table) == whole
 
@@ -123,7 +123,7 @@ def test_a_place_that_is_taken(table: str) -> None:
     other.write("somebody's.parquet", b"rows")
     acts: list[Callable[[], object]] = [
         lambda: output.stage(OPERATION, 1, {}),
-        lambda: output.discard_staged(OPERATION),
+        lambda: output.discard(OPERATION, "staged"),
     ]
     for act in acts:
         with raises_code(Refused, "staged-foreign"):

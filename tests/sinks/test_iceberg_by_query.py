@@ -158,7 +158,7 @@ def test_what_the_sink_has_written_aside_is_put_in_place_and_back(tmp_path: Path
         scene.output.check_swap_back(scene.swap, scene.backup)
         scene.undo()
         assert scene.visible() == old
-    scene.output.discard_staged(OPERATION)
+    scene.output.discard(OPERATION, "staged")
     assert iceberg_tables.newest(scene.staging) == 0
     assert any((scene.staging / "metadata").iterdir()), "the table knows its snapshots"
     scene.output.stage(OPERATION, -1, {})
@@ -168,7 +168,7 @@ def test_what_the_sink_has_written_aside_is_put_in_place_and_back(tmp_path: Path
     write(scene.staging, QUERY, 0)
     scene.make()
     assert newest(scene.table) == 0
-    scene.output.discard_replaced(OPERATION)
+    scene.output.discard(OPERATION, "replaced")
     assert newest(scene.table) == 0
     assert set(iceberg_tables.metadata(scene.table)["refs"]) == {"main"}
 
@@ -176,7 +176,7 @@ def test_what_the_sink_has_written_aside_is_put_in_place_and_back(tmp_path: Path
 def test_what_is_given_up_before_the_swap_is_removed(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     old = scene.visible()
-    scene.output.discard_staged(OPERATION)
+    scene.output.discard(OPERATION, "staged")
     assert not scene.staging.exists()
     assert scene.visible() == old
 
@@ -185,14 +185,14 @@ def test_a_removal_that_was_killed_before_the_files_is_finished(tmp_path: Path) 
     scene = Scene(tmp_path)
     for version in (scene.staging / "metadata").glob("*.metadata.json"):
         version.unlink()
-    scene.output.discard_staged(OPERATION)
+    scene.output.discard(OPERATION, "staged")
     assert not scene.staging.exists()
 
 
 def test_a_swap_without_batches(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     old = scene.visible()
-    scene.output.discard_staged(OPERATION)
+    scene.output.discard(OPERATION, "staged")
     scene.output.stage(OPERATION, -1, {})
     scene.make()
     assert scene.visible() == ({}, None)
@@ -211,13 +211,13 @@ def test_each_step_can_be_killed(tmp_path: Path, action: str) -> None:
     if action != "swap_back":
         scene.undo()
     if action == "stage":
-        scene.output.discard_staged(OPERATION)
+        scene.output.discard(OPERATION, "staged")
     shutil.copytree(folder, saved)
     steps: dict[str, tuple[Callable[[], None], object]] = {
         "stage": (lambda: scene.output.stage(OPERATION, -1, {}), old),
         "swap": (scene.make, new),
         "swap_back": (scene.undo, old),
-        "discard": (lambda: scene.output.discard_staged(OPERATION), old),
+        "discard": (lambda: scene.output.discard(OPERATION, "staged"), old),
     }
     step, expected = steps[action]
 

@@ -154,7 +154,7 @@ def test_built_on_a_branch_swapped_and_undone(lake: Lake, after: int, tmp_path: 
         assert (lake.rows(), output.last_written()) == (old, LAST)
     assert output.staged(OPERATION).last_written() == after + 2
     for _ in range(2):
-        output.discard_staged(OPERATION)
+        output.discard(OPERATION, "staged")
         assert set(lake.table().refs()) == {"main"}
     assert {key for key in lake.table().properties if key.startswith("slackwater.")} == {"slackwater.written", OWNER}
 

@@ -182,7 +182,7 @@ def test_built_on_a_branch_swapped_and_undone(
     target.output.swap_back(swap, backup)
     assert (target.rows(), target.output.last_written()) == (old, 0)
     assert target.output.staged(OPERATION).last_written() == 3
-    target.output.discard_staged(OPERATION)
+    target.output.discard(OPERATION, "staged")
     target.start(5)
     target.write(1, [(8, "new")] if mode != "complete" else [*old, (8, "new")], epoch=5)
     assert target.rows() == [*old, (8, "new")]
@@ -207,7 +207,7 @@ def test_built_again_from_an_older_batch(version: int, spark: SparkSession, tmp_
         swap, backup = target.output.swap_of(operation, OWNER.stream_id), LocalStore(tmp_path / operation)
         target.output.swap(swap, backup)
         assert target.rows() == [*expected, (after + 1, "b")]
-        target.output.discard_replaced(operation)
+        target.output.discard(operation, "replaced")
         target.start(epoch + 1)
         for batch in range(after + 2, 3):
             target.write(batch, [(batch, "c")], epoch=epoch + 1)

@@ -104,7 +104,7 @@ def test_swapped_and_swapped_back(tmp_path: Path) -> None:
         assert delta_logs.newest(scene.table) == version + 4
     scene.undo()
     assert scene.visible() == old
-    scene.output.discard_staged(OPERATION)
+    scene.output.discard(OPERATION, "staged")
     assert list(scene.table.parent.iterdir()) == [scene.table]
     cut = scene.output.cut_after(LAST - 1, {})
     assert cut.batches == (LAST,), "the history is that of before the swap"
@@ -141,9 +141,9 @@ def test_a_staged_table_with_older_batches_has_what_a_cut_leaves(tmp_path: Path,
 
 def test_older_batches_that_the_table_does_not_have_are_not_staged(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    scene.output.discard_staged(OPERATION)
+    scene.output.discard(OPERATION, "staged")
     refused(scene, "stage-incomplete", lambda: scene.output.stage(OPERATION, LAST + 1, {}))
-    scene.output.discard_staged(OPERATION)
+    scene.output.discard(OPERATION, "staged")
     for version in range(4):
         (scene.table / delta_logs.LOG / f"{version:020}.json").unlink()
     refused(scene, "delta-log-cleaned", lambda: scene.output.stage(OPERATION, LAST, {}))
@@ -175,7 +175,7 @@ def test_batches_that_were_swapped_in_are_one_commit_and_cut_one_by_one(tmp_path
 @pytest.mark.parametrize("after", [-1, 2])
 def test_batches_that_replaced_rows_are_cut_only_all_at_once(tmp_path: Path, after: int) -> None:
     scene = Scene(tmp_path)
-    scene.output.discard_staged(OPERATION)
+    scene.output.discard(OPERATION, "staged")
     scene.output.stage(OPERATION, after, {})
     scene.output.staged(OPERATION).claim(OWNER)
     if after < 0:
@@ -193,7 +193,7 @@ def test_batches_that_replaced_rows_are_cut_only_all_at_once(tmp_path: Path, aft
 def test_batches_that_replaced_rows_of_older_ones_are_not_cut_or_replayed(tmp_path: Path, *, by_others: bool) -> None:
     """MERGE in the staged table writes a file again that has rows of the batches before."""
     scene = Scene(tmp_path)
-    scene.output.discard_staged(OPERATION)
+    scene.output.discard(OPERATION, "staged")
     scene.output.stage(OPERATION, 2, {})
     scene.output.staged(OPERATION).claim(OWNER)
     replaced = ["part-1-0 a.parquet"]
@@ -266,7 +266,7 @@ class TestOfOthers:
 
     @staticmethod
     def _again(scene: Scene) -> None:
-        scene.output.discard_staged(OPERATION)
+        scene.output.discard(OPERATION, "staged")
         scene.swap = scene.output.swap_of(OPERATION, OWNER.stream_id)
         scene.output.stage(OPERATION, -1, {})
         scene.output.staged(OPERATION).claim(OWNER)
@@ -473,7 +473,7 @@ class TestRefused:
         ("change", "code"),
         [
             (lambda scene: shutil.rmtree(scene.staging / delta_logs.LOG), "staged-absent"),
-            (lambda scene: scene.output.discard_staged(OPERATION), "staged-absent"),
+            (lambda scene: scene.output.discard(OPERATION, "staged"), "staged-absent"),
             (lambda scene: min(scene.staging.glob("*.parquet")).write_text("torn"), "staged-damaged"),
             (lambda scene: delta_logs.write_batch(scene.table, APP, LAST + 1), "swap-moved"),
         ],
@@ -488,7 +488,7 @@ class TestRefused:
         (scene.staging / "_slackwater_swap.json").unlink()
         for act in (
             lambda: scene.output.stage(OPERATION, -1, {}),
-            lambda: scene.output.discard_staged(OPERATION),
+            lambda: scene.output.discard(OPERATION, "staged"),
             scene.make,
         ):
             refused(scene, "staged-foreign", act)
@@ -566,11 +566,11 @@ def test_undoing_it_can_be_killed_before_each_change(tmp_path: Path) -> None:
 
 def test_staging_can_be_killed_before_each_change(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    scene.output.discard_staged(OPERATION)
+    scene.output.discard(OPERATION, "staged")
     scene.output.stage(OPERATION, 3, {})
     expected = delta_logs.live_files(scene.staging)
     for point in points_of(
-        "stage", scene.table, tmp_path, f"{OPERATION} 3", lambda: scene.output.discard_staged(OPERATION)
+        "stage", scene.table, tmp_path, f"{OPERATION} 3", lambda: scene.output.discard(OPERATION, "staged")
     ):
         scene.output.stage(OPERATION, 3, {})
         assert delta_logs.live_files(scene.staging) == expected, f"killed before change {point}"

@@ -170,7 +170,7 @@ def test_a_staged_output_with_older_batches_has_what_a_cut_leaves(
         assert entries == {path.name for path in (tmp_path / "cut" / MANIFEST).iterdir() if path.name[0] != "."}
         assert (folder / "day=0" / ".part-0.json.crc").exists()
     assert bytes_below(tmp_path / "out") == whole
-    output.discard_staged(OPERATION)
+    output.discard(OPERATION, "staged")
     assert bytes_below(tmp_path / "out") == whole
 
 
@@ -259,11 +259,11 @@ def test_older_batches_that_the_output_does_not_have_are_not_staged(tmp_path: Pa
     for after, code in ((LAST + 1, "stage-incomplete"), (6, "sink-cut-unknown")):
         with raises_code(Refused, code):
             output.stage(OPERATION, after, {})
-        output.discard_staged(OPERATION)
+        output.discard(OPERATION, "staged")
     data_file(tmp_path / "out", 4).unlink()
     with raises_code(Refused, "stage-incomplete"):
         output.stage(OPERATION, LAST, {})
-    output.discard_staged(OPERATION)
+    output.discard(OPERATION, "staged")
     assert list(tmp_path.iterdir()) == [tmp_path / "out"]
 
 
@@ -286,7 +286,7 @@ class TestRefused:
         ("change", "code"),
         [
             (lambda scene: StagingDirectory(str(scene.out), OPERATION).set_mark(scene.staging, "building"), ABSENT),
-            (lambda scene: scene.output.discard_staged(OPERATION), ABSENT),
+            (lambda scene: scene.output.discard(OPERATION, "staged"), ABSENT),
             (lambda scene: data_file(scene.staging, 4, partitioned=True).unlink(), DAMAGED),
             (lambda scene: data_file(scene.staging, 4, partitioned=True).write_text("torn"), DAMAGED),
             (lambda scene: (scene.staging / MANIFEST / "9").write_text("v1\n{"), DAMAGED),
@@ -314,8 +314,8 @@ class TestRefused:
             (scene.staging / MARK).write_text(content)
             for act in (
                 lambda: scene.output.stage(OPERATION, -1, {}),
-                lambda: scene.output.discard_staged(OPERATION),
-                lambda: scene.output.discard_replaced(OPERATION),
+                lambda: scene.output.discard(OPERATION, "staged"),
+                lambda: scene.output.discard(OPERATION, "replaced"),
                 scene.make,
             ):
                 refused(tmp_path, "staged-foreign", act)
@@ -355,13 +355,13 @@ def test_undoing_a_swap_that_never_started_changes_nothing(tmp_path: Path) -> No
 
 def test_only_what_is_marked_is_discarded(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    scene.output.discard_replaced(OPERATION)
+    scene.output.discard(OPERATION, "replaced")
     assert scene.staging.exists()
     scene.make()
-    scene.output.discard_staged(OPERATION)
+    scene.output.discard(OPERATION, "staged")
     assert scene.staging.exists()
     for _ in range(2):
-        scene.output.discard_replaced(OPERATION)
+        scene.output.discard(OPERATION, "replaced")
         assert list(scene.out.parent.iterdir()) == [scene.out]
     assert scene.output.damage("all") == ()
     refused(tmp_path, "backup-damaged", scene.undo)
@@ -428,7 +428,7 @@ def test_staging_can_be_killed_before_each_change(tmp_path: Path) -> None:
     output.stage(OPERATION, 8, recorded)
     whole = bytes_below(tmp_path)
     for point in kill_points(
-        lambda: output.stage(OPERATION, 8, recorded), tmp_path, lambda: output.discard_staged(OPERATION)
+        lambda: output.stage(OPERATION, 8, recorded), tmp_path, lambda: output.discard(OPERATION, "staged")
     ):
         output.stage(OPERATION, 8, recorded)
         # A killed write leaves a hidden file.
@@ -439,8 +439,8 @@ def test_staging_can_be_killed_before_each_change(tmp_path: Path) -> None:
 def test_discarding_can_be_killed_before_each_change(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     whole = bytes_below(scene.out)
-    for _ in kill_points(lambda: scene.output.discard_staged(OPERATION), tmp_path, scene.write):
-        scene.output.discard_staged(OPERATION)
+    for _ in kill_points(lambda: scene.output.discard(OPERATION, "staged"), tmp_path, scene.write):
+        scene.output.discard(OPERATION, "staged")
         assert not scene.staging.exists()
         assert bytes_below(scene.out) == whole
 
@@ -496,14 +496,14 @@ def test_none_is_swapped_where_one_of_them_refuses(tmp_path: Path) -> None:
 def test_staged_and_discarded_together(tmp_path: Path) -> None:
     both = Both(tmp_path)
     for scene in both.scenes:
-        scene.output.discard_staged(OPERATION)
+        scene.output.discard(OPERATION, "staged")
     for _ in range(2):
         both.output.stage(OPERATION, LAST - 1, {})
         assert both.output.staged(OPERATION).last_written() == LAST - 1
     both.output.staged(OPERATION).claim(OWNER)
     both.make()
-    both.output.discard_staged(OPERATION)
-    both.output.discard_replaced(OPERATION)
+    both.output.discard(OPERATION, "staged")
+    both.output.discard(OPERATION, "replaced")
     assert [list(scene.out.parent.iterdir()) for scene in both.scenes] == [[scene.out] for scene in both.scenes]
     assert both.output.last_written() == LAST - 1
 

@@ -227,19 +227,19 @@ def test_staging_and_discarding_killed_before_each_change(place: tuple[Path, str
 
     def discard() -> None:
         with counted(scene.folder, scene.location):
-            scene.output.discard_staged(OPERATION)
+            scene.output.discard(OPERATION, "staged")
 
-    for _ in kill_points(stage, scene.folder, lambda: scene.output.discard_staged(OPERATION), every=scene.every):
+    for _ in kill_points(stage, scene.folder, lambda: scene.output.discard(OPERATION, "staged"), every=scene.every):
         scene.output.stage(OPERATION, KEPT, scene.recorded)
         assert scene.output.staged(OPERATION).last_written() == KEPT
     for _ in kill_points(discard, scene.folder, lambda: scene.restore(whole), every=scene.every):
-        scene.output.discard_staged(OPERATION)
+        scene.output.discard(OPERATION, "staged")
         assert scene.held() == _real(whole)
     scene.restore(whole)
     scene.make()
-    scene.output.discard_staged(OPERATION)
+    scene.output.discard(OPERATION, "staged")
     scene.output.check_swap_back(scene.swap, scene.backup)
-    scene.output.discard_replaced(OPERATION)
+    scene.output.discard(OPERATION, "replaced")
     assert scene.held().keys() == _real(scene.held()).keys()
     assert scene.output.damage("all") == ()
     assert {entry.name for entry in scene.store.list()} == {"a b"}
@@ -261,7 +261,7 @@ class TestRefused:
             (lambda scene: scene.store.delete(f"{ASIDE}/{MANIFEST}/11"), "staged-damaged"),
             (lambda scene: scene.store.write(f"{ASIDE}/{MANIFEST}/12", b"v1\n{"), "staged-damaged"),
             (lambda scene: scene.store.delete(f"{ASIDE}/{MARK}"), "staged-foreign"),
-            (lambda scene: scene.output.discard_staged(OPERATION), "staged-absent"),
+            (lambda scene: scene.output.discard(OPERATION, "staged"), "staged-absent"),
             (lambda scene: scene.store.delete(f"{ASIDE}/_slackwater.json"), "swap-foreign"),
             (lambda scene: scene.store.write(f"a b/{MANIFEST}/13", b"v1"), "swap-moved"),
             (lambda scene: scene.store.write("a b/day=0/part-staged-11.json", b"of another"), "swap-unsupported"),
@@ -279,7 +279,7 @@ class TestRefused:
         [
             lambda scene: scene.store.delete(f"{ASIDE}/part-12.json"),
             lambda scene: scene.store.delete(f"{ASIDE}/_slackwater_replaced/{MANIFEST}/11"),
-            lambda scene: scene.output.discard_replaced(OPERATION),
+            lambda scene: scene.output.discard(OPERATION, "replaced"),
         ],
     )
     def test_an_undo(self, scene: Scene, change: Callable[[Scene], object]) -> None:
@@ -291,7 +291,7 @@ class TestRefused:
         assert scene.held() == before
 
     def test_batches_that_the_output_does_not_have(self, scene: Scene) -> None:
-        scene.output.discard_staged(OPERATION)
+        scene.output.discard(OPERATION, "staged")
         with raises_code(Refused, "stage-incomplete"):
             scene.output.stage(OPERATION, LAST + 1, scene.recorded)
 

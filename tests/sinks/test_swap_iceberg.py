@@ -115,7 +115,7 @@ def test_swapped_and_swapped_back(scene: Scene) -> None:
     scene.undo()
     assert scene.visible() == old
     for _ in range(2):
-        scene.output.discard_staged(OPERATION)
+        scene.output.discard(OPERATION, "staged")
         assert set(scene.fields["refs"]) == {"main"}
         assert own_properties(scene) == {iceberg_tables.PROPERTY}
     assert scene.output.cut_after(LAST - 1, {}).batches == (LAST,), "the history is that of before the swap"
@@ -166,23 +166,23 @@ def test_a_table_without_snapshots(tmp_path: Path) -> None:
     assert (scene.fields["current-snapshot-id"], set(scene.fields["refs"])) == (-1, {BRANCH})
     scene.make()
     assert (scene.visible(), scene.output.last_written()) == (new, STAGED)
-    scene.output.discard_replaced(OPERATION)
+    scene.output.discard(OPERATION, "replaced")
     assert own_properties(scene) == {iceberg_tables.PROPERTY}
 
 
 def test_a_replaced_table_that_is_discarded_cannot_come_back(scene: Scene) -> None:
     scene.make()
     new = scene.visible()
-    scene.output.discard_staged(OPERATION)
+    scene.output.discard(OPERATION, "staged")
     assert REPLACED in scene.fields["refs"], "it is not a staged one"
-    scene.output.discard_replaced(OPERATION)
+    scene.output.discard(OPERATION, "replaced")
     assert set(scene.fields["refs"]) == {"main"}
     refused(scene, "restore-conflict", scene.undo)
     assert scene.visible() == new
 
 
 def test_what_a_discarded_branch_leaves_is_used_again(scene: Scene) -> None:
-    scene.output.discard_staged(OPERATION)
+    scene.output.discard(OPERATION, "staged")
     snapshots = len(scene.fields["snapshots"])
     scene.output.stage(OPERATION, -1, {})
     assert (len(scene.fields["snapshots"]), scene.staged()) == (snapshots, {})
@@ -192,7 +192,7 @@ def test_a_swap_that_was_undone_is_made_with_what_was_staged_since(scene: Scene)
     old = scene.visible()
     scene.make()
     scene.undo()
-    scene.output.discard_staged(OPERATION)
+    scene.output.discard(OPERATION, "staged")
     scene.output.stage(OPERATION, -1, {})
     scene.write_staged(0)
     scene.make()
@@ -255,7 +255,7 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("change", "code"),
         [
-            (lambda scene: scene.output.discard_staged(OPERATION), "staged-absent"),
+            (lambda scene: scene.output.discard(OPERATION, "staged"), "staged-absent"),
             (lambda scene: (scene.table / "data" / "staged-1-0 a.parquet").write_text("torn"), "staged-damaged"),
             (lambda scene: iceberg_tables.write_batch(scene.table, OWNER.stream_id, LAST + 1), "swap-moved"),
             (lambda scene: TestOfOthers._append(scene, [7, 8]), "swap-moved"),
@@ -272,8 +272,8 @@ class TestRefused:
         iceberg_tables.change(scene.table, properties=properties, refs=refs)
         for act in (
             lambda: scene.output.stage(OPERATION, -1, {}),
-            lambda: scene.output.discard_staged(OPERATION),
-            lambda: scene.output.discard_replaced(OPERATION),
+            lambda: scene.output.discard(OPERATION, "staged"),
+            lambda: scene.output.discard(OPERATION, "replaced"),
             scene.make,
         ):
             refused(scene, "staged-foreign", act)
@@ -283,11 +283,11 @@ class TestRefused:
         refused(scene, "swap-foreign", lambda: scene.output.swap(other, scene.backup))
 
     def test_batches_that_the_table_does_not_have(self, scene: Scene) -> None:
-        scene.output.discard_staged(OPERATION)
+        scene.output.discard(OPERATION, "staged")
         refused(scene, "stage-incomplete", lambda: scene.output.stage(OPERATION, LAST + 1, {}))
 
     def test_rows_of_another_writer_since_the_batch(self, scene: Scene) -> None:
-        scene.output.discard_staged(OPERATION)
+        scene.output.discard(OPERATION, "staged")
         iceberg_tables.commit(scene.table, [iceberg_tables.data_file(scene.table, "other.parquet", [9])])
         refused(scene, "sink-uncuttable", lambda: scene.output.stage(OPERATION, LAST - 1, {}))
         scene.output.stage(OPERATION, LAST, {})
@@ -374,7 +374,7 @@ def test_killed_before_each_change_of_files(tmp_path: Path, action: str) -> None
     scene = Scene(tmp_path / "w")
     old, new = scene.visible(), scene.staged()
     if action == "stage":
-        scene.output.discard_staged(OPERATION)
+        scene.output.discard(OPERATION, "staged")
         kept = [one for one in scene.fields["snapshots"] if "wap.id" in one["summary"]]
         iceberg_tables.change(scene.table, snapshots=kept)
     elif action == "swap_back":

@@ -149,7 +149,7 @@ def test_what_belongs_to_the_table_is_kept(scene: Scene) -> None:
     assert [scene.rows(statement) for statement in asked] == before
     assert scene.ids("words") == [one for one in OLD if one != 3]
     scene.make()
-    scene.output.discard_replaced(OPERATION)
+    scene.output.discard(OPERATION, "replaced")
     assert scene.tables() == {"out", "slackwater_marker"}
     scene.execute("INSERT INTO out (id, _slackwater_batch) VALUES (999, 7)")
     assert scene.marks() == {"real": (STAGED, 7)}
@@ -357,7 +357,7 @@ def test_a_table_with_what_would_stay_behind_is_refused(scene: Scene, statement:
     scene.stage()
     scene.execute(statement)
     refused(scene, "swap-unsupported", scene.make)
-    scene.output.discard_staged(OPERATION)
+    scene.output.discard(OPERATION, "staged")
     refused(scene, "swap-unsupported", lambda: scene.output.stage(OPERATION, -1, {}))
 
 
@@ -380,8 +380,8 @@ class TestRefused:
         scene.execute(f"CREATE TABLE {scene.staging} (id int)")
         for act in (
             lambda: scene.output.stage(OPERATION, -1, {}),
-            lambda: scene.output.discard_staged(OPERATION),
-            lambda: scene.output.discard_replaced(OPERATION),
+            lambda: scene.output.discard(OPERATION, "staged"),
+            lambda: scene.output.discard(OPERATION, "replaced"),
             scene.make,
         ):
             refused(scene, "staged-foreign", act)
@@ -404,7 +404,7 @@ class TestRefused:
     def test_a_replaced_table_that_was_dropped(self, scene: Scene) -> None:
         scene.stage()
         scene.make()
-        scene.output.discard_replaced(OPERATION)
+        scene.output.discard(OPERATION, "replaced")
         with raises_code(Refused, "backup-damaged"):
             scene.undo()
         assert scene.ids() == NEW
@@ -414,10 +414,10 @@ def test_only_what_is_marked_is_discarded(scene: Scene) -> None:
     scene.stage()
     orphan = PostgresName("public", scene.staging).staged_prefix(OWNER.stream_id) + "0" * 32
     scene.execute(f"CREATE TABLE {orphan} ()")
-    scene.output.discard_replaced(OPERATION)
+    scene.output.discard(OPERATION, "replaced")
     assert scene.staging in scene.tables()
     for _ in range(2):
-        scene.output.discard_staged(OPERATION)
+        scene.output.discard(OPERATION, "staged")
         assert scene.tables() == {"out", "slackwater_marker"}
         assert scene.marks() == {"real": (LAST, 3)}
     scene.undo()
@@ -480,7 +480,7 @@ def test_staging_can_be_killed_before_each_statement(scene: Scene) -> None:
     for point in kill_points(
         lambda: scene.output.stage(OPERATION, 2, {}),
         scene.folder,
-        lambda: scene.output.discard_staged(OPERATION),
+        lambda: scene.output.discard(OPERATION, "staged"),
         sql=True,
     ):
         scene.output.stage(OPERATION, 2, {})

@@ -51,10 +51,10 @@ class Traits:
     """
 
     delivery: Delivery
-    reports_last_batch: bool
-    skips_known_batches: bool
-    cuts: bool
-    swaps: bool
+    reports_last_batch: bool = False
+    skips_known_batches: bool = False
+    cuts: bool = False
+    swaps: bool = False
     one_writer: bool = True
     reads_known_batches: bool = False
     continuous: bool = False

@@ -17,7 +17,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Owner, Swap, Traits, WriteContext, after_batch, weakest
 from slackwater.sinks.common.batch_function import batch_function, persisted
-from slackwater.sinks.common.contract import Output, Sink
+from slackwater.sinks.common.contract import Output, Sink, SwapPart
 from slackwater.sinks.common.directory import marked_traits
 from slackwater.sinks.common.registry import SinkKind, catalogue, open_each, open_output
 from slackwater.storage.below import Below
@@ -180,13 +180,9 @@ class AllOfOutput(Output):
         for member, part, store in reversed(self._parts(swap.members, backup)):
             member.swap_back(part, store)
 
-    def discard_staged(self, operation: str) -> None:
+    def discard(self, operation: str, part: SwapPart) -> None:
         for member in self._members:
-            member.discard_staged(operation)
-
-    def discard_replaced(self, operation: str) -> None:
-        for member in self._members:
-            member.discard_replaced(operation)
+            member.discard(operation, part)
 
     def reader_path(self) -> str:
         for member in self._members:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.sink import CatalogueEntry, Delivery, Traits, WriteContext, WriterCalls
-from slackwater.sinks.common.contract import OpaqueOutput, PlacelessSink, Sink, opaque_traits
+from slackwater.sinks.common.contract import OpaqueOutput, PlacelessSink, Sink
 from slackwater.sinks.common.problem import is_text, option_strings, refuse_partitions
 from slackwater.sinks.common.registry import SinkKind
 
@@ -24,7 +24,7 @@ def _placeless(kind: str, traits: Traits, _identity: Mapping[str, str]) -> Opaqu
     return OpaqueOutput(kind, traits, None)
 
 
-CONSOLE_TRAITS = opaque_traits(
+CONSOLE_TRAITS = Traits(
     Delivery("at-least-once", "an interrupted batch is printed again"),
     one_writer=False,
     continuous=True,
@@ -60,7 +60,7 @@ CONSOLE = SinkKind(
     entries=(CatalogueEntry("console", "console()", CONSOLE_TRAITS, rank=130),),
 )
 
-FOREACH_TRAITS = opaque_traits(
+FOREACH_TRAITS = Traits(
     Delivery(
         "at-least-once",
         "the function gets the rows of an interrupted batch, and of a repeated task, a second time",
@@ -117,7 +117,7 @@ FOREACH = SinkKind(
     entries=(CatalogueEntry("foreach", "foreach(function)", FOREACH_TRAITS, rank=120),),
 )
 
-MEMORY_TRAITS = opaque_traits(
+MEMORY_TRAITS = Traits(
     Delivery("none", "the table is in the driver's memory; after a restart it is empty, or refused in append mode"),
     one_writer=True,
     continuous=True,
@@ -188,7 +188,7 @@ MEMORY = SinkKind(
     entries=(CatalogueEntry("memory", "memory(name)", MEMORY_TRAITS, ("append", "complete"), rank=140),),
 )
 
-NOOP_TRAITS = opaque_traits(Delivery("none", "every row is discarded"), one_writer=False)
+NOOP_TRAITS = Traits(Delivery("none", "every row is discarded"), one_writer=False)
 
 
 class NoopSink(PlacelessSink):

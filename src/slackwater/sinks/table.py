@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError, SinkUnchecked, SlackwaterError
 from slackwater.core.sink import CatalogueEntry, Delivery, Traits, WriteContext, WriterCalls
-from slackwater.sinks.common.contract import OpaqueOutput, Output, Sink, opaque_traits
+from slackwater.sinks.common.contract import OpaqueOutput, Output, Sink
 from slackwater.sinks.common.directory import absolute
 from slackwater.sinks.common.problem import is_text, option_strings, table_unchecked
 from slackwater.sinks.common.registry import SinkKind, open_output
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 FILE_FORMATS = frozenset({"parquet", "orc", "json", "csv", "text"})
 CONNECTORS: Mapping[str, tuple[str, ...]] = {"delta": ("delta",), "iceberg": ("iceberg",)}
-FILE_TABLE_TRAITS = opaque_traits(
+FILE_TABLE_TRAITS = Traits(
     Delivery("exactly-once", "the manifest next to the table's files lists each batch once, as that of sinks.files"),
     one_writer=True,
-    skips=True,
+    skips_known_batches=True,
 )
-LOG_TABLE_TRAITS = opaque_traits(
+LOG_TABLE_TRAITS = Traits(
     Delivery("exactly-once", "the table records query and batch of each commit, and a batch that it has is skipped"),
     one_writer=False,
-    skips=True,
+    skips_known_batches=True,
 )
-OTHER_TABLE_TRAITS = opaque_traits(
+OTHER_TABLE_TRAITS = Traits(
     Delivery("at-least-once", "what this format does with a batch that is written twice is unknown"), one_writer=False
 )
 ENTRIES = (

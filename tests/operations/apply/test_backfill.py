@@ -17,7 +17,7 @@ from slackwater.core.checkpoint import SourceFile
 from slackwater.core.errors import OutcomeUnknown, Refused, UsageError
 from slackwater.core.program import InputShape, Program, SourceShape, Traced
 from slackwater.core.records import GenerationRecord, LogLine, StreamRecord
-from slackwater.core.sink import Cut, Delivery
+from slackwater.core.sink import Cut, Delivery, Traits
 from slackwater.diagnose.number_line import findings
 from slackwater.formats.text_log import parse_offset_entry
 from slackwater.ledger.recording.history import history_of
@@ -25,7 +25,7 @@ from slackwater.operations.actions.outputs import RECORD
 from slackwater.operations.apply.operation import Operation
 from slackwater.operations.plan.plan import Plan, SourceStart
 from slackwater.runtime.run.before_start import program_json
-from slackwater.sinks.common.contract import OpaqueOutput, opaque_traits
+from slackwater.sinks.common.contract import OpaqueOutput
 from slackwater.sinks.common.registry import SINKS, SinkKind
 from slackwater.sources.common.contract import Served
 from slackwater.sources.files import NO_FILES
@@ -38,7 +38,7 @@ from tests.support.stages import add_stage, read_uncopied
 
 SPEC = HomeSpec(state=None, layout=STATELESS)
 KAFKA = HomeSpec(state=None, layout=STATELESS, source="kafka")
-SKIPS = opaque_traits(Delivery("exactly-once", "it skips batches that it has"), one_writer=True, skips=True)
+SKIPS = Traits(Delivery("exactly-once", "it skips batches that it has"), one_writer=True, skips_known_batches=True)
 NEWEST = 5
 BATCH = NEWEST + 1
 """The id of the first backfill."""

@@ -183,7 +183,7 @@ def _remove(workspace: Workspace, stream: StreamRecord, what: Prunable, check_le
             owners = [one.owner() for one in open_each(stream.sink)]
             if all(owner is None or owner.stream_id == stream_id(home, stream) for owner in owners):
                 check_lease()
-                output.discard_replaced(identifier)
+                output.discard(identifier, "replaced")
     for folder in what.folders:
         check_lease()
         # A link's target stays. If a store cannot rename folders, a killed prune leaves a part under a generation's

@@ -105,7 +105,7 @@ class DiscardStaged(Inverse):
         return "remove the staged output"
 
     def take_back(self, operation: Operation) -> None:
-        operation.output.discard_staged(operation.plan.id)
+        operation.output.discard(operation.plan.id, "staged")
 
 
 @dataclass(frozen=True, slots=True)

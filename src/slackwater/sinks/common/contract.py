@@ -9,11 +9,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
 from slackwater.core.checkpoint import NONE_YET, Damage, Depth
 from slackwater.core.errors import PipelineError, Refused
-from slackwater.core.sink import Cut, Delivery, Owner, Swap, Traits, WriteContext, after_batch, cut_back
+from slackwater.core.sink import Cut, Owner, Swap, Traits, WriteContext, after_batch, cut_back
 from slackwater.sinks.common.batch_function import batch_function
 from slackwater.sinks.common.problem import refuse_partitions
 from slackwater.storage.protocols import ReadStore, WriteStore
@@ -113,6 +113,10 @@ class LostMarker(NamedTuple):
 
     emptied: str
     shows_rows: bool = True
+
+
+SwapPart = Literal["staged", "replaced"]
+"""What an operation has besides the real output: the staged one, or after the swap the one that was replaced."""
 
 
 class Output(ABC):
@@ -307,7 +311,7 @@ class Output(ABC):
         self.swap(swap, backup)
 
     def swap(self, swap: Swap, backup: WriteStore) -> None:
-        """Replace the real output, which is kept until ``discard_replaced``.
+        """Replace the real output, which is kept until ``discard``.
 
         Raises Refused before any change: the staged output is missing, damaged or foreign, or the real output is
         unexpected. No writer can come in between.
@@ -325,13 +329,12 @@ class Output(ABC):
         """
         self._refuse_swap(swap, backup)
 
-    def discard_staged(self, operation: str) -> None:
-        """Remove the staged output of an operation that was abandoned or swapped back."""
-        self._refuse_swap(operation)
+    def discard(self, operation: str, part: SwapPart) -> None:
+        """Remove the staged output, of an operation that was abandoned or swapped back, or the replaced one.
 
-    def discard_replaced(self, operation: str) -> None:
-        """Remove the replaced output: the swap can no longer be undone."""
-        self._refuse_swap(operation)
+        Without the replaced output the swap can no longer be undone.
+        """
+        self._refuse_swap(operation, part)
 
     def _refuse_swap(self, *_given: object) -> NoReturn:
         raise _unstaged(self.location)
@@ -353,26 +356,6 @@ def _unstaged(where: str | None) -> Refused:
         "This output cannot be staged and swapped",
         where=where,
         hint="plan again with another --output",
-    )
-
-
-def opaque_traits(
-    delivery: Delivery,
-    *,
-    one_writer: bool,
-    skips: bool = False,
-    continuous: bool = False,
-    real_time: bool = False,
-) -> Traits:
-    return Traits(
-        delivery,
-        reports_last_batch=False,
-        skips_known_batches=skips,
-        cuts=False,
-        swaps=False,
-        one_writer=one_writer,
-        continuous=continuous,
-        real_time=real_time,
     )
 
 

@@ -108,13 +108,7 @@ class Marker:
 
     def read(self, connection: Connection, *, lock: bool = False) -> Mark | None:
         """Read the row; ``lock`` reserves it until the transaction ends."""
-        columns = (
-            self._table.c.stream_id,
-            self._table.c.stream,
-            self._table.c.home,
-            self._table.c.epoch,
-            self._table.c.batch_id,
-        )
+        columns = (self._table.c[name] for name in Mark._fields)
         statement = select(*columns).where(self._table.c.target == self.target)
         row = connection.execute(statement.with_for_update() if lock else statement).first()
         return Mark(*row) if row is not None else None
@@ -210,15 +204,7 @@ class Marker:
         if self.read(connection) is not None:
             return None
         mark = Mark(owner.stream_id, owner.stream, owner.home, epoch, batch)
-        row = {
-            "target": self.target,
-            "stream_id": mark.stream_id,
-            "stream": mark.stream,
-            "home": mark.home,
-            "epoch": epoch,
-            "batch_id": batch,
-            "updated_at": func.now(),
-        }
+        row = {"target": self.target, **mark._asdict(), "updated_at": func.now()}
         try:
             # A savepoint: PostgreSQL would refuse every further statement of the transaction after a failed INSERT.
             with connection.begin_nested():

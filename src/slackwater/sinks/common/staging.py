@@ -138,10 +138,10 @@ class StagingDirectory:
     def exchange_path(self) -> Path:
         return self.real.with_name(exchange_path(self.real.name, self.operation))
 
-    def discard(self, *states: State) -> None:
-        """Remove the folder if it is in any of ``states`` or half removed."""
+    def discard(self, part: State) -> None:
+        """Remove the folder if it is this part, perhaps incomplete, or half removed."""
         state = self.state
-        if state in {*states, "discarded"}:
+        if state in {part, "discarded"} or (state, part) == ("building", "staged"):
             # The mark goes last: an interrupted removal finds it.
             self.set_mark(self.folder, "discarded")
             for path in sorted(self.folder.iterdir()):
@@ -192,9 +192,10 @@ class RemoteStagingDirectory:
     def mark(self, state: State) -> None:
         self._store.write(MARK, _mark_of(self.operation, state))
 
-    def discard(self, *states: State) -> None:
-        """Remove the content if it is in any of ``states`` or half removed."""
-        if self.state not in {*states, "discarded"}:
+    def discard(self, part: State) -> None:
+        """Remove the content if it is this part, perhaps incomplete, or half removed."""
+        state = self.state
+        if state not in {part, "discarded"} and (state, part) != ("building", "staged"):
             return
         # The mark goes last: an interrupted removal finds it.
         self.mark("discarded")

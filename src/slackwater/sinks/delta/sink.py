@@ -32,7 +32,7 @@ from slackwater.sinks.common.changes import (
     started,
     unsupported,
 )
-from slackwater.sinks.common.contract import LostMarker, Sink
+from slackwater.sinks.common.contract import LostMarker, Sink, SwapPart
 from slackwater.sinks.common.directory import OWNER_FILE, DirectoryOutput, absolute, directory, marked_traits, path_of
 from slackwater.sinks.common.problem import key_columns, not_readable_yet, option_strings, refuse_with_keys
 from slackwater.sinks.common.staging import Place, staging_of
@@ -202,12 +202,9 @@ class DeltaOutput(DirectoryOutput, CutTable[int]):
     def filled_by(self, query_id: str, /) -> DeltaQueryTable:
         return DeltaQueryTable(self._path, query_id)
 
-    def discard_staged(self, operation: str) -> None:
-        self._staging(operation).discard("building", "staged")
-
-    def discard_replaced(self, operation: str) -> None:
+    def discard(self, operation: str, part: SwapPart) -> None:
         """Remove the folder; the table's earlier versions are kept until VACUUM."""
-        self._staging(operation).discard("replaced")
+        self._staging(operation).discard(part)
 
     def was_read(self, offsets: Iterable[str], cut: Cut) -> bool:
         places = list[tuple[str, int]]()

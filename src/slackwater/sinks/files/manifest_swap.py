@@ -128,11 +128,9 @@ class ManifestSwap:
         self._place.mark("replaced")
 
     def check_back(self) -> None:
-        state = self._place.state
-        if state == "staged":
+        state = self._replaced_state()
+        if state is None:
             return
-        if state not in _STARTED:
-            raise damaged(self._place.folder, "the output before the swap", state or "no folder")
         real, staging = _sizes(self._real_store), _sizes(self._staging_store)
         if state == "replaced" and Manifest(self._staging_store).names() and not Manifest(self._real_store).names():
             raise damaged(self._place.real, "the output that was swapped in", "no manifest")
@@ -140,11 +138,9 @@ class ManifestSwap:
             raise damaged(f"{self._place.folder}/{missing.path}", missing.expected, missing.found)
 
     def swap_back(self, _left: Left) -> None:
-        state = self._place.state
-        if state == "staged":
+        state = self._replaced_state()
+        if state is None:
             return
-        if state not in _STARTED:
-            raise damaged(self._place.folder, "the output before the swap", state or "no folder")
         old = self._replaced()
         # Not in a repeated undo, in which the real manifest may have the old entries again.
         if state == "replaced":
@@ -159,6 +155,13 @@ class ManifestSwap:
         switch(self._real_store, old)
         self._move(self._files(staged) - self._files(old), real, staging)
         self._place.mark("staged")
+
+    def _replaced_state(self) -> str | None:
+        """The state of the replaced output; ``None`` if none is replaced, any more or yet."""
+        state = self._place.state
+        if state not in {*_STARTED, "staged"}:
+            raise damaged(self._place.folder, "the output before the swap", state or "no folder")
+        return None if state == "staged" else state
 
     @property
     def _replaced_log(self) -> WriteStore:

@@ -21,7 +21,7 @@ from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Swap, Traits, Wr
 from slackwater.formats.compactible import SINK_LOG, parse_file_sink_log, parse_sink_file
 from slackwater.sinks.common import staging
 from slackwater.sinks.common.changes import check_swap, check_writable, damaged, record, started
-from slackwater.sinks.common.contract import Sink, SinkLog
+from slackwater.sinks.common.contract import Sink, SinkLog, SwapPart
 from slackwater.sinks.common.directory import OWNER_FILE, DirectoryOutput, absolute, directory, path_of, size_damage
 from slackwater.sinks.common.problem import option_strings, table_unchecked
 from slackwater.sinks.common.staging import has_parent, staging_of
@@ -220,11 +220,8 @@ class FilesOutput(DirectoryOutput):
         if known is not None:
             self._way(swap.operation).swap_back(known.left)
 
-    def discard_staged(self, operation: str) -> None:
-        staging_of(self._path, operation).discard("building", "staged")
-
-    def discard_replaced(self, operation: str) -> None:
-        staging_of(self._path, operation).discard("replaced")
+    def discard(self, operation: str, part: SwapPart) -> None:
+        staging_of(self._path, operation).discard(part)
 
     def reader_path(self) -> str:
         found = "".join(sorted(set(GLOB_CHARACTERS) & set(self._path)))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from slackwater.core.sink import CatalogueEntry, Delivery
-from slackwater.sinks.common.contract import opaque_traits
+from slackwater.core.sink import CatalogueEntry, Delivery, Traits
 from slackwater.sinks.common.directory import marked_traits
 from slackwater.sinks.common.registry import SinkKind
 
 UNMARKED = replace(
-    opaque_traits(
+    Traits(
         Delivery("at-least-once", "the function is called again for a batch that was interrupted"), one_writer=False
     ),
     combines=True,

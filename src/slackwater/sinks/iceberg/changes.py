@@ -8,19 +8,20 @@ keeps the old snapshot on a second branch, so ``expire_snapshots`` deletes neith
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Literal
 
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Others
 from slackwater.sinks.common.changes import CutRecord, RecordFile, occupied
+from slackwater.sinks.common.contract import SwapPart
 from slackwater.sinks.iceberg.metadata import (
     MAIN,
     Metadata,
     MetadataChange,
     TableMark,
     TableSnapshot,
+    change_of,
     lineage,
     property_of,
     written,
@@ -163,9 +164,6 @@ def check_kept(location: str, metadata: Metadata, snapshot: int | None) -> None:
         )
 
 
-State = Literal["staged", "replaced"]
-
-
 def staged_branch(operation: str) -> str:
     return f"slackwater-staged-{operation}"
 
@@ -179,7 +177,7 @@ def replaced_mark(metadata: Metadata, operation: str) -> TableMark:
     return metadata.marks[property_of(replaced_branch(operation))]
 
 
-def branch_state(metadata: Metadata, operation: str) -> State | None:
+def branch_state(metadata: Metadata, operation: str) -> SwapPart | None:
     """Which branch the operation has, never both; the mark's property shows that it is the operation's."""
     staged, replaced = staged_branch(operation), replaced_branch(operation)
     for branch in (staged, replaced):
@@ -192,13 +190,12 @@ def branch_state(metadata: Metadata, operation: str) -> State | None:
 
 
 def start(metadata: Metadata, branch: str, mark: TableMark) -> MetadataChange:
-    snapshot = mark.snapshot
-    if snapshot is not None:
-        return MetadataChange({branch: snapshot}, {branch: mark})
+    if mark.snapshot is not None:
+        return change_of({branch: mark})
     # The same for each attempt, so that one which was interrupted leaves nothing that is not used.
     snapshot = int.from_bytes(sha256(branch.encode()).digest()[:8], "big") >> 1
-    mark = TableMark(mark.stream, mark.epoch, mark.batch, snapshot)
-    return MetadataChange({branch: snapshot}, {branch: mark}, None if snapshot in metadata.snapshots else snapshot)
+    made = change_of({branch: replace(mark, snapshot=snapshot)})
+    return made if snapshot in metadata.snapshots else replace(made, empty=snapshot)
 
 
 def swap_in(metadata: Metadata, older: Iterator[Metadata], operation: str, stream: str) -> MetadataChange:
@@ -207,10 +204,7 @@ def swap_in(metadata: Metadata, older: Iterator[Metadata], operation: str, strea
     epoch = max(epoch_of(metadata) + 1, epoch_of(staged))
     replaced = TableMark(stream, epoch_of(metadata), written(metadata, older, stream), metadata.current)
     now = TableMark(stream, epoch, written(staged, iter(()), stream), staged.current)
-    return MetadataChange(
-        {MAIN: now.snapshot, staged_branch(operation): None, replaced_branch(operation): replaced.snapshot},
-        {MAIN: now, staged_branch(operation): None, replaced_branch(operation): replaced},
-    )
+    return change_of({MAIN: now, staged_branch(operation): None, replaced_branch(operation): replaced})
 
 
 def swap_back(metadata: Metadata, older: Iterator[Metadata], operation: str, stream: str) -> MetadataChange:
@@ -218,10 +212,7 @@ def swap_back(metadata: Metadata, older: Iterator[Metadata], operation: str, str
     replaced, epoch = replaced_mark(metadata, operation), epoch_of(metadata) + 1
     staged = TableMark(stream, epoch, written(metadata, older, stream), metadata.current)
     now = TableMark(stream, epoch, replaced.batch, replaced.snapshot)
-    return MetadataChange(
-        {MAIN: now.snapshot, replaced_branch(operation): None, staged_branch(operation): staged.snapshot},
-        {MAIN: now, replaced_branch(operation): None, staged_branch(operation): staged},
-    )
+    return change_of({MAIN: now, replaced_branch(operation): None, staged_branch(operation): staged})
 
 
 def check_own(metadata: Metadata, older: Iterator[Metadata], stream: str, swapped: int | None) -> None:

@@ -125,6 +125,10 @@ class MetadataChange:
     snapshots: tuple[Mapping[str, Any], ...] = ()
 
 
+def change_of(marks: Mapping[str, TableMark | None]) -> MetadataChange:
+    return MetadataChange({branch: None if mark is None else mark.snapshot for branch, mark in marks.items()}, marks)
+
+
 def property_of(branch: str) -> str:
     return PROPERTY if branch == MAIN else f"{PROPERTY}.{branch}"
 

@@ -14,10 +14,9 @@ from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.errors import SinkUnreadable
 from slackwater.core.sink import CatalogueEntry, Owner, Swap
 from slackwater.sinks.common.changes import record, started, unsupported
-from slackwater.sinks.common.contract import OpaqueOutput, Output
+from slackwater.sinks.common.contract import OpaqueOutput, Output, SwapPart
 from slackwater.sinks.common.directory import OWNER_FILE, DirectoryOutput, check_claim, marked_traits, parse_owner
 from slackwater.sinks.iceberg.changes import (
-    State,
     branch_state,
     check_kept,
     check_own,
@@ -267,7 +266,10 @@ class IcebergQueryTable(IcebergOutput):
             branch, replaced = replaced_branch(swap.operation), replaced_mark(metadata, swap.operation)
             self._commit(metadata, MetadataChange({MAIN: replaced.snapshot, branch: None}, {branch: None}))
 
-    def discard_staged(self, operation: str) -> None:
+    def discard(self, operation: str, part: SwapPart) -> None:
+        if part == "replaced":
+            super().discard(operation, part)
+            return
         metadata = self._newest()
         # A removal that was interrupted has left files without a version: the phase is unknown then.
         if metadata is not None and self._phase(metadata, operation) == "replaced":
@@ -311,7 +313,7 @@ class IcebergQueryTable(IcebergOutput):
             refused.hint = "name the first batch: --from earliest"
             raise refused
 
-    def _phase(self, metadata: Metadata, operation: str) -> State | None:
+    def _phase(self, metadata: Metadata, operation: str) -> SwapPart | None:
         if branch_state(metadata, operation) == "replaced":
             return "replaced"
         return None if self._beside(operation).newest() is None else "staged"

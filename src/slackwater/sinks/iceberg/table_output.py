@@ -26,7 +26,7 @@ from slackwater.sinks.common.changes import (
     started,
     unsupported,
 )
-from slackwater.sinks.common.contract import LostMarker
+from slackwater.sinks.common.contract import LostMarker, SwapPart
 from slackwater.sinks.common.directory import size_damage
 from slackwater.sinks.common.problem import not_readable_yet
 from slackwater.sinks.iceberg import changes
@@ -48,6 +48,7 @@ from slackwater.sinks.iceberg.metadata import (
     Metadata,
     MetadataChange,
     TableMark,
+    change_of,
     epochs,
     lineage,
     written,
@@ -176,12 +177,18 @@ class IcebergTableOutput(CutTable[Metadata]):
             older = self._table.older(metadata)
             self._commit(metadata, changes.swap_back(metadata, older, swap.operation, swap.stream_id))
 
-    def discard_staged(self, operation: str) -> None:
-        self._discard(operation, "staged", staged_branch(operation))
-
-    def discard_replaced(self, operation: str) -> None:
-        """Drop the replaced branch; ``expire_snapshots`` deletes the files."""
-        self._discard(operation, "replaced", replaced_branch(operation))
+    def discard(self, operation: str, part: SwapPart) -> None:
+        """Drop the branch; ``expire_snapshots`` deletes the files."""
+        branch = staged_branch(operation) if part == "staged" else replaced_branch(operation)
+        # The stream may be running when what it replaced is removed.
+        for _ in range(ATTEMPTS):
+            metadata = self._newest()
+            if metadata is None or branch_state(metadata, operation) != part:
+                return
+            with suppress(FileExistsError):
+                self._table.commit(metadata, change_of({branch: None}))
+                return
+        raise changes.moved(self.location)
 
     def was_read(self, offsets: Iterable[str], cut: Cut) -> bool:
         places = set[int]()
@@ -224,7 +231,7 @@ class IcebergTableOutput(CutTable[Metadata]):
             raise unsupported(self.location, *lack)
         return metadata
 
-    def _phase(self, metadata: Metadata, operation: str) -> changes.State | None:
+    def _phase(self, metadata: Metadata, operation: str) -> SwapPart | None:
         return branch_state(metadata, operation)
 
     def _check_swap(self, swap: Swap, backup: WriteStore, metadata: Metadata) -> None:
@@ -249,17 +256,6 @@ class IcebergTableOutput(CutTable[Metadata]):
             self._table.commit(base, change)
         except FileExistsError as error:
             raise changes.moved(self.location) from error
-
-    def _discard(self, operation: str, state: changes.State, branch: str) -> None:
-        # The stream may be running when what it replaced is removed.
-        for _ in range(ATTEMPTS):
-            metadata = self._newest()
-            if metadata is None or branch_state(metadata, operation) != state:
-                return
-            with suppress(FileExistsError):
-                self._table.commit(metadata, MetadataChange({branch: None}, {branch: None}))
-                return
-        raise changes.moved(self.location)
 
     def _stream(self, metadata: Metadata) -> str | None:
         known = self._owner_in(metadata)
@@ -313,9 +309,9 @@ class IcebergTableOutput(CutTable[Metadata]):
 
     def _move(self, record: CutRecord, version: Metadata, batch: int, snapshot: int | None) -> None:
         # The next epoch refuses an earlier run that may be about to publish.
-        mark, branch = TableMark(record.writer, epoch_of(version) + 1, batch, snapshot), version.branch
+        mark = TableMark(record.writer, epoch_of(version) + 1, batch, snapshot)
         try:
-            self._table.commit(version, MetadataChange({branch: snapshot}, {branch: mark}))
+            self._table.commit(version, change_of({version.branch: mark}))
         except FileExistsError as error:
             raise self._changed(record, "output-changed") from error
 

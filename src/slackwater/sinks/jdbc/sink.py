@@ -40,28 +40,9 @@ def reflected(connection: Connection, name: str) -> Table:
         raise StreamFailed("sink-table-changed", f"The table {name} does not exist any more") from error
 
 
-def column_names(target: MarkedTarget, table: str) -> set[str] | None:
-    schema, _, name = table.rpartition(".")
-    with writing(target.location):
-        found = inspect(target.engine)
-        if not found.has_table(name, schema or None):
-            return None
-        return {column["name"] for column in found.get_columns(name, schema or None)}
-
-
 def staged_prefix(stream_id: str, table: str) -> str:
     """The prefix of a stream's staged tables; eight characters follow."""
     return f"slackwater_stage_{sha256(f'{stream_id}/{table}'.encode()).hexdigest()[:12]}"
-
-
-def drop_orphans(target: MarkedTarget, prefix: str) -> None:
-    """Drop interrupted batches' tables. Earlier runs, which might still stage, must be refused already."""
-    with writing(target.location):
-        for name in inspect(target.engine).get_table_names():
-            if name.startswith(prefix):
-                with target.engine.begin() as connection:
-                    limit_wait(connection)
-                    reflected(connection, name).drop(connection)
 
 
 def open_jdbc_output(identity: Mapping[str, str]) -> JdbcOutput:
@@ -128,9 +109,18 @@ class JdbcSink(Sink):
         refuse_partitions(self.kind, context)
         target = JdbcOutput(self.address, self.table).target
         target.begin_epoch(context)
-        drop_orphans(target, staged_prefix(context.stream_id, self.table))
-        found = column_names(target, self.table)
-        if found is None:
+        schema, _, name = self.table.rpartition(".")
+        with writing(target.location):
+            # Tables of interrupted batches: earlier runs, which might still stage, are refused already.
+            for staged in inspect(target.engine).get_table_names():
+                if staged.startswith(staged_prefix(context.stream_id, self.table)):
+                    with target.engine.begin() as connection:
+                        limit_wait(connection)
+                        reflected(connection, staged).drop(connection)
+            tables = inspect(target.engine)
+            exists = tables.has_table(name, schema or None)
+            found = {column["name"] for column in tables.get_columns(name, schema or None)} if exists else set[str]()
+        if not exists:
             raise PipelineError(
                 "sink-table-missing", "The table of the sink does not exist", where=target.location, hint="create it"
             )

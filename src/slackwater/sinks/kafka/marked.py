@@ -58,15 +58,18 @@ _FENCED = Problem(
     "if a batch takes longer than kafka.transaction.timeout.ms, raise it, or make batches smaller",
 )
 _MISSING = Problem("kafka-partition", "A topic or a partition that a row names does not exist", "correct the query")
+_NAMES = {
+    "_TRANSPORT _ALL_BROKERS_DOWN _TIMED_OUT _TIMED_OUT_QUEUE _RESOLVE _MSG_TIMED_OUT": _UNREACHABLE,
+    "REQUEST_TIMED_OUT BROKER_NOT_AVAILABLE COORDINATOR_NOT_AVAILABLE NOT_COORDINATOR": _UNREACHABLE,
+    "LEADER_NOT_AVAILABLE": _UNREACHABLE,
+    "_AUTHENTICATION _SSL SASL_AUTHENTICATION_FAILED": _LOGIN,
+    "TOPIC_AUTHORIZATION_FAILED CLUSTER_AUTHORIZATION_FAILED": _PRIVILEGE,
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED GROUP_AUTHORIZATION_FAILED": _PRIVILEGE,
+    "_FENCED PRODUCER_FENCED INVALID_PRODUCER_EPOCH": _FENCED,
+    "_UNKNOWN_PARTITION _UNKNOWN_TOPIC UNKNOWN_TOPIC_OR_PART": _MISSING,
+}
 _BY_NAME = {
-    **dict.fromkeys(("_TRANSPORT", "_ALL_BROKERS_DOWN", "_TIMED_OUT", "_TIMED_OUT_QUEUE", "_RESOLVE"), _UNREACHABLE),
-    **dict.fromkeys(("_MSG_TIMED_OUT", "REQUEST_TIMED_OUT", "BROKER_NOT_AVAILABLE"), _UNREACHABLE),
-    **dict.fromkeys(("COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "LEADER_NOT_AVAILABLE"), _UNREACHABLE),
-    **dict.fromkeys(("_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED"), _LOGIN),
-    **dict.fromkeys(("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"), _PRIVILEGE),
-    **dict.fromkeys(("TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED"), _PRIVILEGE),
-    **dict.fromkeys(("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"), _FENCED),
-    **dict.fromkeys(("_UNKNOWN_PARTITION", "_UNKNOWN_TOPIC", "UNKNOWN_TOPIC_OR_PART"), _MISSING),
+    **{name: problem for names, problem in _NAMES.items() for name in names.split()},
     "INVALID_TRANSACTION_TIMEOUT": Problem(
         "kafka-transaction-timeout",
         "The broker allows no transaction as long as this one's timeout",

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.checkpoint import Damage, Depth
 from slackwater.core.errors import EnvironmentMissing, PipelineError, SinkUnreadable
-from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext, WriterCalls
-from slackwater.sinks.common.contract import LostMarker, OpaqueOutput, Output, Sink, opaque_traits
+from slackwater.core.sink import CatalogueEntry, Delivery, Traits, WriteContext, WriterCalls
+from slackwater.sinks.common.contract import LostMarker, OpaqueOutput, Output, Sink
 from slackwater.sinks.common.directory import AppendOnlyOutput, MarkerTarget, marked_traits
 from slackwater.sinks.common.problem import (
     is_text,
@@ -193,7 +193,7 @@ def written_columns(frame: DataFrame) -> DataFrame:
     return frame.selectExpr(*(f"CAST({name} AS {kinds[name]}) AS {name}" for name in COLUMNS if name in present))
 
 
-AT_LEAST_ONCE = opaque_traits(
+AT_LEAST_ONCE = Traits(
     Delivery("at-least-once", "an interrupted batch is sent again as a whole, and Kafka keeps both copies of its rows"),
     one_writer=False,
     continuous=True,

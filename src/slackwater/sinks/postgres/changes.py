@@ -16,13 +16,14 @@ marks the table as the operation's.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.sink import NO_OTHERS, Others, newest_batch
 from slackwater.sinks.common.changes import RecordFile, damaged, occupied, unsupported
+from slackwater.sinks.common.contract import SwapPart
 from slackwater.sinks.common.marker import Marker, limit_wait
 from slackwater.sinks.postgres.table import (
     BATCH_COLUMN,
@@ -186,8 +187,6 @@ def _changed(record: PostgresCut, expected: str, found: str) -> Refused:
     )
 
 
-State = Literal["staged", "replaced"]
-
 _IN_THE_WAY = """
 SELECT 'no plain table' FROM pg_class c WHERE c.oid = {table} AND (c.relkind <> 'r' OR c.relispartition)
 UNION ALL SELECT 'inheritance' FROM pg_inherits WHERE inhparent = {table} OR inhrelid = {table}
@@ -230,14 +229,14 @@ AND d.refobjid = {table}
 _IDENTITIES = "SELECT attname FROM pg_attribute WHERE attrelid = {table} AND attidentity <> '' AND NOT attisdropped"
 
 
-def state_of(connection: Connection, table: PostgresName, operation: str) -> State | None:
+def state_of(connection: Connection, table: PostgresName, operation: str) -> SwapPart | None:
     staging = table.staging(operation)
     if not read_columns(connection, staging):
         return None
     comment = _comment(connection, staging)
-    if comment == _mark("staged", operation):
+    if comment == mark_of("staged", operation):
         return "staged"
-    if comment == _mark("replaced", operation):
+    if comment == mark_of("replaced", operation):
         return "replaced"
     raise occupied(str(staging), operation, "a table without the operation's comment")
 
@@ -250,12 +249,6 @@ def check_supported(connection: Connection, table: PostgresName) -> None:
     if found:
         expected = "a table without foreign keys, triggers, policies and the like; plain views may read it"
         raise unsupported(str(table), expected, ", ".join(sorted({row[0] for row in found})))
-
-
-def create(connection: Connection, table: PostgresName, operation: str) -> None:
-    staging = table.staging(operation)
-    run(connection, f"CREATE TABLE {staging.quoted} (LIKE {table.quoted} INCLUDING ALL)")
-    run(connection, f"COMMENT ON TABLE {staging.quoted} IS {literal(_mark('staged', operation))}")
 
 
 def fill(connection: Connection, table: PostgresName, staging: PostgresName, after: int | None) -> None:
@@ -274,7 +267,7 @@ def fill(connection: Connection, table: PostgresName, staging: PostgresName, aft
         run(connection, f"SELECT setval({new}, last_value, is_called) FROM {sequence}")
 
 
-def exchange(connection: Connection, table: PostgresName, operation: str, became: State) -> None:
+def exchange(connection: Connection, table: PostgresName, operation: str, became: SwapPart) -> None:
     """Exchange tables and marks; the table that is then staged is marked ``became``."""
     staging = table.staging(operation)
     # Without a path the definition of a view names each table with its schema.
@@ -304,7 +297,7 @@ def exchange(connection: Connection, table: PostgresName, operation: str, became
     for old, new in ((table, held), (staging, table), (held, staging)):
         run(connection, f"ALTER TABLE {old.quoted} RENAME TO {quoted(new.table)}")
     run(connection, f"COMMENT ON TABLE {table.quoted} IS {'NULL' if comment is None else literal(comment)}")
-    run(connection, f"COMMENT ON TABLE {staging.quoted} IS {literal(_mark(became, operation))}")
+    run(connection, f"COMMENT ON TABLE {staging.quoted} IS {literal(mark_of(became, operation))}")
     # A view refers to a table by its oid and not by its name: it would still read the replaced table.
     for view, definition, view_options in views:
         clause = f" WITH ({view_options})" if view_options else ""
@@ -323,11 +316,6 @@ def conflict(location: str, expected: str, found: str, others: Others) -> Refuse
     )
 
 
-def drop(connection: Connection, staging: PostgresName) -> None:
-    run(connection, f"DROP TABLE {staging.quoted}")
-    Marker(str(staging), staging.schema).remove(connection)
-
-
 def _privileges(connection: Connection, table: PostgresName) -> set[tuple[str, int, str, str, bool]]:
     """The privileges: column or ``""``, grantee's id (0: PUBLIC) and name, privilege, grantable."""
     rows = run(connection, _PRIVILEGES.format(table=_oid(table)))
@@ -339,7 +327,7 @@ def _comment(connection: Connection, table: PostgresName) -> str | None:
     return found
 
 
-def _mark(state: State, operation: str) -> str:
+def mark_of(state: SwapPart, operation: str) -> str:
     return f"slackwater: {state} by operation {operation}"
 
 

@@ -25,7 +25,7 @@ from slackwater.sinks.common.changes import (
     start,
     started,
 )
-from slackwater.sinks.common.contract import LostMarker, Output, Sink
+from slackwater.sinks.common.contract import LostMarker, Output, Sink, SwapPart
 from slackwater.sinks.common.database import (
     Address,
     address_in,
@@ -179,7 +179,9 @@ class PostgresOutput(Output):
                 if changes.state_of(connection, self._table, operation) is not None:
                     return
                 changes.check_supported(connection, self._table)
-                changes.create(connection, self._table, operation)
+                run(connection, f"CREATE TABLE {staging.quoted} (LIKE {self._table.quoted} INCLUDING ALL)")
+                comment = literal(changes.mark_of("staged", operation))
+                run(connection, f"COMMENT ON TABLE {staging.quoted} IS {comment}")
                 # While the row is locked no batch is published.
                 limit_wait(connection)
                 mark = self.target.marker.read(connection, lock=True)
@@ -249,11 +251,16 @@ class PostgresOutput(Output):
             if self._has_to_go_back(connection, known, swap.operation, lock=True):
                 changes.exchange(connection, self._table, swap.operation, "staged")
 
-    def discard_staged(self, operation: str) -> None:
-        self._discard(operation, "staged")
-
-    def discard_replaced(self, operation: str) -> None:
-        self._discard(operation, "replaced")
+    def discard(self, operation: str, part: SwapPart) -> None:
+        staging = self._table.staging(operation)
+        with writing(self.location), self.target.engine.begin() as connection:
+            if changes.state_of(connection, self._table, operation) == part:
+                marker = Marker(str(staging), staging.schema)
+                mark = marker.read(connection)
+                if mark is not None:
+                    drop_orphans(connection, staging, mark.stream_id)
+                run(connection, f"DROP TABLE {staging.quoted}")
+                marker.remove(connection)
 
     def reader_path(self) -> str:
         raise no_streaming_source(" of PostgreSQL", self.location)
@@ -286,15 +293,6 @@ class PostgresOutput(Output):
             if now != known.state or found.any:
                 raise changes.conflict(self.location, known.state, now, found)
         return True
-
-    def _discard(self, operation: str, state: changes.State) -> None:
-        staging = self._table.staging(operation)
-        with writing(self.location), self.target.engine.begin() as connection:
-            if changes.state_of(connection, self._table, operation) == state:
-                mark = Marker(str(staging), staging.schema).read(connection)
-                if mark is not None:
-                    drop_orphans(connection, staging, mark.stream_id)
-                changes.drop(connection, staging)
 
     def _check_cuttable(self) -> None:
         if not self._keep_batch_id:
