@@ -147,14 +147,11 @@ class WrittenTable(OpaqueOutput):
 
     def written_by(self, query_id: str) -> int | None:
         """The query's newest batch; unknown without a mark, as snapshots expire with their marks."""
-        return self._newest(open_output(self._table), query_id)
+        return (open_output(self._table).transactions(query_id) or {}).get(query_id)
 
     def of_query(self, query_id: str, /) -> Output:
         """The table itself if cuts and swaps can carry the query id."""
         return open_output(self._table).filled_by(query_id) or _Marked(self, query_id)
-
-    def _newest(self, output: Output, query_id: str) -> int | None:
-        return (output.transactions(query_id) or {}).get(query_id)
 
 
 class NamedTable(WrittenTable):
@@ -162,11 +159,10 @@ class NamedTable(WrittenTable):
 
     def written_by(self, query_id: str) -> int | None:
         """Raises SinkUnchecked if the table's log is missing or unreadable."""
-        output = open_output(self._table)
         try:
-            if not output.exists:
+            if not open_output(self._table).exists:
                 raise self._unchecked("no log of the table; another catalog than one of directories may keep it")
-            return self._newest(output, query_id)
+            return super().written_by(query_id)
         except SinkUnchecked:
             raise
         except (OSError, SlackwaterError) as error:
@@ -214,14 +210,12 @@ def open_table_output(identity: Mapping[str, str]) -> Output:
     return OpaqueOutput("table", table_traits(table_format), location)
 
 
-def files_at(table_format: str, path: str) -> Mapping[str, str]:
-    return {"kind": "files", "format": table_format, "path": local_path_of(path) or path}
-
-
 def by_place(identity: Mapping[str, str]) -> Mapping[str, str] | None:
     """A file table as the file sink's output at its location, as in ``--sink``."""
     path, table_format = identity.get("path"), identity.get("format", "")
-    return files_at(table_format, path) if path and table_format in FILE_FORMATS else None
+    if not path or table_format not in FILE_FORMATS:
+        return None
+    return {"kind": "files", "format": table_format, "path": local_path_of(path) or path}
 
 
 def are_comparable(known: Mapping[str, str], now: Mapping[str, str]) -> bool:

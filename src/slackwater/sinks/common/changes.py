@@ -236,10 +236,11 @@ class CutTable(Output, Generic[V]):
                     found=f"{len(cut.files)} files, {self.version_noun} {cut.version}",
                     hint=f"make a new plan: {command('plan', 'rebuild', 'STREAM')}",
                 )
-            if planned is not None:
-                self.cut_records.write(backup, planned)
+            if planned is None:
+                return
+            self.cut_records.write(backup, planned)
             # The state is determined again, as another writer may have committed since the cut was worked out.
-            found = self._recorded_cut(cut, backup) if planned is not None else None
+            found = self._recorded_cut(cut, backup)
         if found is None:
             return
         record, version, state = found

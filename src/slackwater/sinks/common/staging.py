@@ -108,10 +108,6 @@ class StagingDirectory:
         keep_owner_and_mode(self.real, self.folder)
         return True
 
-    def check_exchangeable(self) -> None:
-        if self.real.is_mount():
-            raise unsupported(str(self.real), "a directory below a mounted file system", "a mount point")
-
     def exchange(self) -> None:
         """Exchange the folders, atomically if the system can."""
         # An exchange that was started by renames is finished by renames: one of the two paths does not exist.

@@ -30,7 +30,7 @@ from slackwater.sinks.common.changes import (
 )
 from slackwater.sinks.common.staging import Place, bring_files
 from slackwater.sinks.delta.log import KEPT, Commit, DeltaLog, DeltaSpan, backwards, kept_below, written_by
-from slackwater.sinks.delta.table import DeltaVersion, create_like, damaged_files
+from slackwater.sinks.delta.table import COLUMN_MAPPING, TYPES_WITH_FEATURES, DeltaVersion, create_like, damaged_files
 from slackwater.storage.open import open_read_store
 
 RECORD = RecordFile("delta.json", "slackwater.delta-backup/1", CutRecord, alone=True)
@@ -141,9 +141,9 @@ def check(place: Place) -> None:
         raise unsupported(
             folder, f"the partitions of the table: {now.partition_columns}", str(staged.partition_columns)
         )
-    lacking = sorted(kind for kind in now.lacks_feature_for if f'"{kind}"' in staged.schema_json)
-    if lacking:
-        raise unsupported(real, f"a table with the feature for columns of type {lacking[0]}", "no such feature")
+    for kind, feature in TYPES_WITH_FEATURES.items():
+        if feature not in now.features and f'"{kind}"' in staged.schema_json:
+            raise unsupported(real, f"a table with the feature for columns of type {kind}", "no such feature")
     now.check_removable(now.sizes().keys() - staged.files().keys())
 
 
@@ -152,7 +152,7 @@ def check_swappable(location: str, table: DeltaVersion) -> None:
         raise unsupported(location, "a table with features that the deltalake library writes", table.unwritable)
     if table.is_append_only:
         raise unsupported(location, "a table without delta.appendOnly", "delta.appendOnly=true")
-    if table.maps_columns:
+    if table.properties.get(COLUMN_MAPPING, "none").lower() != "none":
         # Each table makes up names of its own for the columns in its files.
         raise unsupported(location, "a table without delta.columnMapping.mode", "one that sets it")
     if table.has_deleted_rows:

@@ -104,9 +104,9 @@ FEATURE_WRITER = 7
 """The writer version of a table that names its features."""
 APPEND_ONLY = "delta.appendOnly"
 CONSTRAINT = "delta.constraints."
-_MAPPING = "delta.columnMapping.mode"
+COLUMN_MAPPING = "delta.columnMapping.mode"
 _GENERATED = "delta.generationExpression"
-_OF_TYPES = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}
+TYPES_WITH_FEATURES = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}
 """Types of columns that need a feature (PROTOCOL.md, sections "Timestamp without timezone" and "Variant Data Type")."""
 _UNENCODED = "!$&'()+,-./:;=@_~"
 """The characters, besides ASCII letters and digits, that deltalake does not encode in a file's path."""
@@ -166,10 +166,6 @@ class DeltaVersion:
         return self.properties.get(APPEND_ONLY, "").lower() == "true"
 
     @property
-    def maps_columns(self) -> bool:
-        return self.properties.get(_MAPPING, "none").lower() != "none"
-
-    @property
     def has_deleted_rows(self) -> bool:
         """Return whether files have deletion vectors, which the library neither adds nor removes.
 
@@ -181,10 +177,6 @@ class DeltaVersion:
             )
         except _errors() as error:
             raise _unreadable(self.location, error) from error
-
-    @property
-    def lacks_feature_for(self) -> frozenset[str]:
-        return frozenset(name for name, feature in _OF_TYPES.items() if feature not in self.features)
 
     def newest_batch(self, app: str) -> int:
         version = self.handle.transaction_version(app)

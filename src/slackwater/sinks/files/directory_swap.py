@@ -45,7 +45,8 @@ class DirectorySwap:
 
     def stage(self, after: int, lines: Lines, manifest: Manifest, find: Callable[[str], str | None]) -> None:
         place = self._place
-        place.check_exchangeable()
+        if place.real.is_mount():
+            raise unsupported(str(place.real), "a directory below a mounted file system", "a mount point")
         if place.start():
             if after >= 0:
                 entries, relative_path = manifest.until(after, lines, str(place.real)), _known(place, find)

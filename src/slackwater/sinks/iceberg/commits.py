@@ -215,15 +215,6 @@ def updates_of(base: Metadata, change: MetadataChange, io: FileIO) -> tuple[Tabl
     return tuple(updates)
 
 
-def requirements_of(base: Metadata, change: MetadataChange) -> tuple[Any, ...]:
-    """The requirements: each branch's snapshot and the properties must be unchanged."""
-    # pyiceberg refuses requirements about other branches while a table has no snapshots (``AssertRefSnapshotId``).
-    branches = {MAIN, *change.branches} if base.snapshots else {MAIN}
-    unmoved = [AssertRefSnapshotId(ref=branch, snapshot_id=base.branches.get(branch)) for branch in sorted(branches)]
-    same = AssertTableUUID(uuid=base.fields["table-uuid"])
-    return (same, *unmoved, AssertProperties(base.properties))
-
-
 def known_by_library(base: Metadata) -> TableMetadata:
     """The metadata in pyiceberg. Raises Refused if it cannot be parsed, as with ``variant`` columns."""
     try:
@@ -343,12 +334,19 @@ class IcebergCatalogTable(IcebergTable):
 
     def commit(self, base: Metadata, change: MetadataChange) -> None:
         updates = updates_of(base, change, self._io(base))
+        # pyiceberg refuses requirements about other branches while a table has no snapshots (``AssertRefSnapshotId``).
+        branches = sorted({MAIN, *change.branches} if base.snapshots else {MAIN})
+        requirements: tuple[Any, ...] = (
+            AssertTableUUID(uuid=base.fields["table-uuid"]),
+            *(AssertRefSnapshotId(ref=branch, snapshot_id=base.branches.get(branch)) for branch in branches),
+            AssertProperties(base.properties),
+        )
         with self._opened() as catalog:
             with self._reading():
                 table = catalog.load_table(self._identifier)
             try:
                 # Not by pyiceberg's Transaction, which tries again after the commit of another writer.
-                catalog.commit_table(table, requirements_of(base, change), updates)
+                catalog.commit_table(table, requirements, updates)
             except CommitFailedException as error:
                 raise FileExistsError(mask(str(error))) from error
             except PermissionError as error:

@@ -235,9 +235,9 @@ class IcebergTableOutput(CutTable[Metadata]):
         return branch_state(metadata, operation)
 
     def _check_swap(self, swap: Swap, backup: WriteStore, metadata: Metadata) -> None:
-        known, state, by_program = started(backup, self.location, swap), None, self.is_filled_by_spark
-        state = self._phase(metadata, swap.operation)
+        known, state = started(backup, self.location, swap), self._phase(metadata, swap.operation)
         if known is None or state != "replaced":
+            by_program = self.is_filled_by_spark
             where, nothing = (None, "no table") if by_program else (self.location, "no such branch")
             check_swap(self, swap, state, nothing, where=where, by_program=by_program)
             check_unmoved(self.location, swap, state_of(metadata, self._table.older(metadata)))

@@ -143,13 +143,6 @@ class JdbcSink(Sink):
 
         return JdbcWriter(JdbcOutput(self.address, self.table).target, context, self).write
 
-    def spark_options(self) -> dict[str, str]:
-        """The options of Spark's JDBC writer, with driver class and login."""
-        secret = self.address.secret()
-        # Java finds a driver by its url only on the class path, where jars of spark.jars are not.
-        driver = {"driver": POSTGRESQL_DRIVER} if self.connectors else {}
-        return {**driver, **({"password": secret} if secret else {}), **self.options}
-
 
 def jdbc(url: str, table: str, *, jdbc_url: str | None = None, password: str | None = None, **options: str) -> JdbcSink:
     """A table of the database at ``url``, an address of SQLAlchemy: append inserts, complete replaces all rows.

@@ -34,7 +34,7 @@ from slackwater.core.errors import StreamFailed
 from slackwater.sinks.common.marker import lost
 from slackwater.sinks.common.spark_tables import MarkedWriter
 from slackwater.sinks.jdbc import attempts
-from slackwater.sinks.jdbc.sink import JdbcSink, reflected, staged_prefix
+from slackwater.sinks.jdbc.sink import POSTGRESQL_DRIVER, JdbcSink, reflected, staged_prefix
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -121,8 +121,11 @@ def stage(frame: DataFrame, sink: JdbcSink, table: str) -> int:
     more = [StructField(ATTEMPT, StringType()), StructField(PARTITION, IntegerType())]
     counter = frame.sparkSession.sparkContext.accumulator(0)
     tagged = frame.mapInArrow(attempts.tagger(counter), StructType([*frame.schema.fields, *more]))
-    options = {**sink.spark_options(), "url": sink.jdbc_url, "dbtable": table}
-    tagged.write.format("jdbc").options(**options).mode("error").save()
+    # Java finds a driver by its url only on the class path, where jars of spark.jars are not.
+    driver = {"driver": POSTGRESQL_DRIVER} if sink.connectors else {}
+    secret = sink.address.secret()
+    options = {**driver, **({"password": secret} if secret else {}), **sink.options}
+    tagged.write.format("jdbc").options(**options, url=sink.jdbc_url, dbtable=table).mode("error").save()
     # PySpark keeps every accumulator for the life of the process.
     _accumulatorRegistry.pop(counter.aid, None)
     return counter.value

@@ -187,12 +187,6 @@ def check_columns(frame: DataFrame, stream: str) -> None:
         )
 
 
-def written_columns(frame: DataFrame) -> DataFrame:
-    present = {column.lower() for column in frame.columns}
-    kinds = {"value": "binary", "key": "binary", **CASTS}
-    return frame.selectExpr(*(f"CAST({name} AS {kinds[name]}) AS {name}" for name in COLUMNS if name in present))
-
-
 AT_LEAST_ONCE = Traits(
     Delivery("at-least-once", "an interrupted batch is sent again as a whole, and Kafka keeps both copies of its rows"),
     one_writer=False,

@@ -196,7 +196,12 @@ def read_mark(
     try:
         waits = {} if waited_for is None else waited_for
         value = _newest_value(consumer, settings.marker_topic, wait_s_max or settings.wait_s_max, waits)
-        return None if value is None else parsed_mark(value)
+        if value is None:
+            return None
+        mark = json.loads(value)
+        if not isinstance(mark, dict) or any(not isinstance(mark.get(key), kind) for key, kind in MARK_FIELDS.items()):
+            raise ValueError(f"no mark: {value[:80]!r}")
+        return {name: mark[name] for name in MARK_FIELDS}
     except confluent_kafka.KafkaException:
         # A refused login looks like a timeout; the client reports it by its callback.
         consumer.poll(0)
@@ -256,13 +261,6 @@ def _last_value(consumer: Any, start: Any, deadline: float, waited_for: dict[str
         elif message.error().name() != "GROUP_AUTHORIZATION_FAILED" and not message.error().retriable():
             # The reader has a group, because every consumer has one, and uses nothing of it.
             raise confluent_kafka.KafkaException(message.error())
-
-
-def parsed_mark(value: bytes) -> dict[str, Any]:
-    mark = json.loads(value)
-    if not isinstance(mark, dict) or any(not isinstance(mark.get(name), kind) for name, kind in MARK_FIELDS.items()):
-        raise ValueError(f"no mark: {value[:80]!r}")
-    return {name: mark[name] for name in MARK_FIELDS}
 
 
 def _own_mark(settings: TopicSettings, batch: BatchToWrite) -> dict[str, Any]:

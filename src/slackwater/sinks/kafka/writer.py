@@ -17,7 +17,7 @@ from slackwater.core.sink import WriteContext
 from slackwater.sinks.common.problem import TASK_ERROR
 from slackwater.sinks.kafka import transaction
 from slackwater.sinks.kafka.marked import MarkedTopic, problem_of
-from slackwater.sinks.kafka.sink import written_columns
+from slackwater.sinks.kafka.sink import CASTS, COLUMNS
 from slackwater.sinks.kafka.transaction import BatchToWrite
 
 MARK_ERRORS = ("sink-fenced", "sink-owned", "kafka-mark-malformed")
@@ -33,7 +33,9 @@ def write_batch(topic: MarkedTopic, context: WriteContext, frame: DataFrame, bat
     written = BatchToWrite(context.stream_id, context.epoch, batch)
     publish = transaction.publisher(topic.settings, written)
     # Not ``coalesce(1)``, with which the one task would compute the rows, too, while the transaction is open.
-    rows = written_columns(frame).repartition(1)
+    present = {column.lower() for column in frame.columns}
+    chosen = (f"CAST({name} AS {CASTS.get(name, 'binary')}) AS {name}" for name in COLUMNS if name in present)
+    rows = frame.selectExpr(*chosen).repartition(1)
     try:
         if not rows.mapInArrow(publish, transaction.RESULT).collect():
             # Spark runs no task for a batch that it finds to be empty; its mark is written all the same.

@@ -305,17 +305,6 @@ def exchange(connection: Connection, table: PostgresName, operation: str, became
     Marker(str(table), table.schema).exchange(connection, Marker(str(staging), staging.schema))
 
 
-def conflict(location: str, expected: str, found: str, others: Others) -> Refused:
-    return Refused(
-        "restore-conflict",
-        "Others have changed the table since the swap; going back would undo that",
-        where=location,
-        expected=expected,
-        found=f"{found}, with {others.text} of others in later batches" if others.any else found,
-        hint="copy the rows of others to another table and take them out of this one, then run the command again",
-    )
-
-
 def _privileges(connection: Connection, table: PostgresName) -> set[tuple[str, int, str, str, bool]]:
     """The privileges: column or ``""``, grantee's id (0: PUBLIC) and name, privilege, grantable."""
     rows = run(connection, _PRIVILEGES.format(table=_oid(table)))

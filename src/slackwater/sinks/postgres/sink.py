@@ -291,7 +291,15 @@ class PostgresOutput(Output):
             now = state_of_rows(connection, self._table, known.version if since else None)
             found = others_after(connection, self._table, known.version, written, keep_batch_id=keep)
             if now != known.state or found.any:
-                raise changes.conflict(self.location, known.state, now, found)
+                raise Refused(
+                    "restore-conflict",
+                    "Others have changed the table since the swap; going back would undo that",
+                    where=self.location,
+                    expected=known.state,
+                    found=f"{now}, with {found.text} of others in later batches" if found.any else now,
+                    hint="copy the rows of others to another table and take them out of this one, then run the command "
+                    "again",
+                )
         return True
 
     def _check_cuttable(self) -> None:

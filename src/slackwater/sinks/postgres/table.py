@@ -309,11 +309,11 @@ def match_columns(
     if batch and BATCH_COLUMN not in known:
         missing.append(BATCH_COLUMN)
     if missing:
-        raise _unusable(table, f"columns {', '.join(missing)} of the query in the table", _names(known))
+        raise _unusable(table, f"columns {', '.join(missing)} of the query in the table", ", ".join(sorted(known)))
     given = {column.name for column in query} | ({BATCH_COLUMN} if batch else set())
     unfilled = [c.name for c in found if c.name not in given and c.not_null and not c.filled and not c.generated]
     if unfilled:
-        raise _unusable(table, f"a value for {', '.join(unfilled)}, which must not be null", _names(given))
+        raise _unusable(table, f"a value for {', '.join(unfilled)}, which must not be null", ", ".join(sorted(given)))
     expressions = dict[str, str]()
     for column in query:
         kind, taker = column.kind, known[column.name]
@@ -361,10 +361,6 @@ def check_keys(connection: Connection, table: PostgresName, keys: Sequence[str])
 
 def server_version(connection: Connection) -> int:
     return int(run(connection, "SHOW server_version_num")[0][0])
-
-
-def _names(names: object) -> str:
-    return ", ".join(sorted(names)) if isinstance(names, dict | set) else ""
 
 
 def _unusable(table: PostgresName, expected: str, found: str) -> PipelineError:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from psycopg.conninfo import make_conninfo
 from pyspark import cloudpickle
 from pyspark.sql import functions as F
-from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from slackwater.core.errors import StreamFailed
@@ -87,8 +86,15 @@ class PostgresWriter(MarkedWriter):
 
     @cached_property
     def _staging(self) -> staging.Staging:
+        with writing(self._where), self.target.engine.connect() as connection:
+            driver = connection.connection.driver_connection
+            if driver is None:
+                raise StreamFailed("sink-unreachable", "The database of the sink cannot be reached", where=self._where)
+            # Executors may lack the password that the driver found.
+            secret = {"password": driver.info.password} if driver.info.password else {}
+            conninfo = make_conninfo("", **dict(driver.info.get_parameters()) | secret)
         return staging.Staging(
-            executors_conninfo(self.target.engine, self._where),
+            conninfo,
             self.publication.table.schema,
             self.publication.table.staged_prefix(self.context.stream_id),
             tuple(f"{column.staged_name} {column.kind.staged}" for column in self.columns),
@@ -100,14 +106,3 @@ class PostgresWriter(MarkedWriter):
     @property
     def _where(self) -> str:
         return self.target.location
-
-
-def executors_conninfo(engine: Engine, where: str) -> str:
-    """The connection string for executors, which may lack the password that the driver found."""
-    with writing(where), engine.connect() as connection:
-        driver = connection.connection.driver_connection
-        if driver is None:
-            raise StreamFailed("sink-unreachable", "The database of the sink cannot be reached", where=where)
-        info = driver.info
-        given = dict(info.get_parameters()) | ({"password": info.password} if info.password else {})
-        return make_conninfo("", **given)
