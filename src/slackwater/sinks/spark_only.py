@@ -48,12 +48,7 @@ def console(**options: object) -> ConsoleSink:
     return ConsoleSink(option_strings(options, ("checkpointlocation",)))
 
 
-def recognise_console(calls: WriterCalls) -> Mapping[str, str] | None:
-    return {"kind": "console"} if calls.format == "console" and not calls.function and not calls.table else None
-
-
 CONSOLE = SinkKind(
-    recognise=recognise_console,
     opener=partial(_placeless, "console", CONSOLE_TRAITS),
     constructor=console,
     exports=("ConsoleSink",),
