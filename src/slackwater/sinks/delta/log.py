@@ -122,7 +122,13 @@ class DeltaLog:
             changes_rows = any(file.get("dataChange", True) for file in (*adds, *removes))
             metrics = info.get("operationMetrics")
             copied = [str(metrics.get(name)) for name in _COPIED] if isinstance(metrics, Mapping) else []
-            files = (_file(add) for add in adds)
+            files = list[DataFile]()
+            for add in adds:
+                # With a deletion vector some of the file's rows do not count.
+                stats = add.get("stats") if not add.get("deletionVector") else None
+                rows = json.loads(stats).get("numRecords") if stats else None
+                rows = rows if isinstance(rows, int) else None
+                files.append(DataFile(unquote(add["path"]), int(add["size"]), rows, add.get("partitionValues") or {}))
             return Commit(
                 version,
                 _batches(version, iter(actions)),
@@ -165,14 +171,6 @@ def _batches(version: int, actions: Iterator[dict[str, Any]]) -> Mapping[str, in
         return {action["txn"]["appId"]: int(action["txn"]["version"]) for action in actions if "txn" in action}
     except (KeyError, TypeError, ValueError) as error:
         raise _malformed(version, "a transaction without appId and version") from error
-
-
-def _file(add: Mapping[str, Any]) -> DataFile:
-    # With a deletion vector some of the file's rows do not count.
-    statistics = add.get("stats")
-    rows = json.loads(statistics).get("numRecords") if statistics and not add.get("deletionVector") else None
-    rows = rows if isinstance(rows, int) else None
-    return DataFile(unquote(add["path"]), int(add["size"]), rows, add.get("partitionValues") or {})
 
 
 def _malformed(version: int, found: str) -> FormatError:

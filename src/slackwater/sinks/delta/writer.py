@@ -119,10 +119,14 @@ class DeltaSparkTable:
                 writer = writer.partitionBy(*context.partition_by)
             writer.save(self.location)
         except (AnalysisException, Py4JJavaError) as error:
-            refusal = _refusal(error)
-            if refusal is None:
-                raise
-            raise self._changed(refusal) from error
+            # PySpark fails to convert Delta's errors, whose class Spark does not know: then it is in the context.
+            cause: BaseException | None = error
+            while cause is not None:
+                refusal = _REFUSED.search(f"{type(cause).__name__}: {cause}")
+                if refusal is not None:
+                    raise self._changed(refusal["message"]) from error
+                cause = cause.__context__
+            raise
 
     def _changed(self, found: str) -> StreamFailed:
         return StreamFailed(
@@ -158,16 +162,3 @@ def _rejected(location: str, what: str, expected: str, found: str) -> PipelineEr
         found=found,
         hint="change the query, or the table with ALTER TABLE; sinks.delta(path, mergeSchema=True) adds new columns",
     )
-
-
-def _refusal(error: BaseException | None) -> str | None:
-    """The refusal in an exception, ``None`` for a different error.
-
-    PySpark fails to convert Delta's errors, whose class Spark does not know: then it is in the context.
-    """
-    while error is not None:
-        found = _REFUSED.search(f"{type(error).__name__}: {error}")
-        if found is not None:
-            return found["message"]
-        error = error.__context__
-    return None

@@ -199,7 +199,22 @@ def updates_of(base: Metadata, change: MetadataChange, io: FileIO) -> tuple[Tabl
     removed = [name for name, value in properties.items() if value is None]
     updates: list[TableUpdate] = []
     if change.empty is not None:
-        updates.append(AddSnapshotUpdate(snapshot=_empty(base, change.empty, io)))
+        version = int(base.fields["format-version"])
+        number = int(base.fields.get("last-sequence-number", 0)) + 1 if version > 1 else None
+        path = f"{base.location.rstrip('/')}/metadata/snap-{change.empty}-1-slackwater.avro"
+        as_version: Any = min(version, _NEWEST - 1)
+        with write_manifest_list(as_version, io.new_output(path), change.empty, None, number, "null"):
+            pass
+        empty = Snapshot(
+            snapshot_id=change.empty,
+            sequence_number=number,
+            manifest_list=path,
+            summary=Summary(Operation.APPEND, **{f"total-{name}": "0" for name in _TOTALS}),
+            schema_id=base.fields.get("current-schema-id", 0),
+            first_row_id=base.fields.get("next-row-id"),
+            added_rows=0 if "next-row-id" in base.fields else None,
+        )
+        updates.append(AddSnapshotUpdate(snapshot=empty))
     updates += [AddSnapshotUpdate(snapshot=Snapshot.model_validate(one)) for one in change.snapshots]
     known = base.fields.get("refs") or {}
     for branch, snapshot in change.branches.items():
@@ -246,24 +261,6 @@ def following(base: Metadata, change: MetadataChange, store: WriteStore) -> dict
         if after.format_version < _NEWEST:
             fields["current-snapshot-id"] = -1
     return fields
-
-
-def _empty(base: Metadata, identifier: int, io: FileIO) -> Snapshot:
-    version = int(base.fields["format-version"])
-    number = int(base.fields.get("last-sequence-number", 0)) + 1 if version > 1 else None
-    path = f"{base.location.rstrip('/')}/metadata/snap-{identifier}-1-slackwater.avro"
-    as_version: Any = min(version, _NEWEST - 1)
-    with write_manifest_list(as_version, io.new_output(path), identifier, None, number, "null"):
-        pass
-    return Snapshot(
-        snapshot_id=identifier,
-        sequence_number=number,
-        manifest_list=path,
-        summary=Summary(Operation.APPEND, **{f"total-{name}": "0" for name in _TOTALS}),
-        schema_id=base.fields.get("current-schema-id", 0),
-        first_row_id=base.fields.get("next-row-id"),
-        added_rows=0 if "next-row-id" in base.fields else None,
-    )
 
 
 # It warns in each call of tables that Iceberg's library creates unless jdbc.schema-version is set.

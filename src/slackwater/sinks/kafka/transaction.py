@@ -101,8 +101,12 @@ def write_batch(settings: TopicSettings, batch: BatchToWrite, rows: Iterable[Any
         commit(producer, settings.marker_topic, new, batch.commit_s_max)
     except confluent_kafka.KafkaException as raised:
         error = abort(producer) or raised
-        if error.args[0].name() in FENCED and _written_by_another(settings, batch):
-            return None
+        deadline = time.monotonic() + batch.fenced_s_max
+        # The attempt that replaced this one may write the same batch: Spark may rerun a slow attempt.
+        while error.args[0].name() in FENCED and time.monotonic() < deadline:
+            if _own_mark(settings, batch)["batch_id"] >= batch.batch_id:
+                return None
+            time.sleep(RETRY_S)
         if error.args[0].name() == "_INCONSISTENT" and undelivered:
             # Rows that the broker refused; the first of them shows why.
             raise confluent_kafka.KafkaException(undelivered[0]) from None
@@ -273,16 +277,6 @@ def _own_mark(settings: TopicSettings, batch: BatchToWrite) -> dict[str, Any]:
     if mark["epoch"] > batch.epoch:
         raise RuntimeError(f"[slackwater sink-fenced] epoch {mark['epoch']}")
     return mark
-
-
-def _written_by_another(settings: TopicSettings, batch: BatchToWrite) -> bool:
-    """Return whether the replacing attempt writes the same batch: Spark may rerun a slow attempt."""
-    deadline = time.monotonic() + batch.fenced_s_max
-    while time.monotonic() < deadline:
-        if _own_mark(settings, batch)["batch_id"] >= batch.batch_id:
-            return True
-        time.sleep(RETRY_S)
-    return False
 
 
 def _silent() -> logging.Logger:

@@ -390,7 +390,18 @@ class Publication:
         if self.mode == "replace":
             # Not TRUNCATE: it waits for all readers, and shows an empty table to those with an older snapshot.
             run(connection, f"DELETE FROM {self.table.quoted}")
-        differ = [count(connection, statement) != rows for statement, rows in self._inserts(staged, batch)]
+        filled = dict(self.filled) | ({BATCH_COLUMN: str(batch)} if self.batch_column else {})
+        into = f"INSERT INTO {self.table.quoted} ({', '.join(quoted(name) for name in filled)})"
+        select = ", ".join(filled.values())
+        selects = [f"SELECT {select} FROM {self.table.next_to(name).quoted}" for name in staged]
+        inserts = [(f"{into} {each}", rows) for each, rows in zip(selects, staged.values(), strict=True)]
+        if self.mode == "upsert" and selects:
+            keys = ", ".join(quoted(key) for key in self.keys)
+            others = [f"{quoted(name)} = excluded.{quoted(name)}" for name in self.filled if name not in self.keys]
+            conflict = f"ON CONFLICT ({keys}) DO " + (f"UPDATE SET {', '.join(others)}" if others else "NOTHING")
+            # One statement for all: only so the server sees a key that two tasks staged.
+            inserts = [(f"{into} {' UNION ALL '.join(selects)} {conflict}", sum(staged.values()))]
+        differ = [count(connection, statement) != rows for statement, rows in inserts]
         for name, rows in staged.items():
             table = self.table.next_to(name)
             # A trigger or a rule of the table may take other rows than it is given, as may keys without other columns.
@@ -398,20 +409,6 @@ class Publication:
             if found != rows:
                 raise lost(where, rows, found)
             run(connection, f"DROP TABLE {table.quoted}")
-
-    def _inserts(self, staged: Mapping[str, int], batch: int) -> list[tuple[str, int]]:
-        """Statements with the number of rows each must find."""
-        filled = dict(self.filled) | ({BATCH_COLUMN: str(batch)} if self.batch_column else {})
-        into = f"INSERT INTO {self.table.quoted} ({', '.join(quoted(name) for name in filled)})"
-        select = ", ".join(filled.values())
-        selects = [f"SELECT {select} FROM {self.table.next_to(name).quoted}" for name in staged]
-        if self.mode != "upsert" or not selects:
-            return [(f"{into} {each}", rows) for each, rows in zip(selects, staged.values(), strict=True)]
-        keys = ", ".join(quoted(key) for key in self.keys)
-        others = [f"{quoted(name)} = excluded.{quoted(name)}" for name in self.filled if name not in self.keys]
-        conflict = f"ON CONFLICT ({keys}) DO " + (f"UPDATE SET {', '.join(others)}" if others else "NOTHING")
-        # One statement for all: only so the server sees a key that two tasks staged.
-        return [(f"{into} {' UNION ALL '.join(selects)} {conflict}", sum(staged.values()))]
 
 
 def drop_staged(connection: Connection, table: PostgresName, staged: Iterable[str]) -> None:
