@@ -34,6 +34,8 @@ def test_outputs_on_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
             monkeypatch.setenv("POSTGRES_TABLE", name)
             for suffix in ("plain", "once"):
                 create_topic(broker.bootstrap_servers, f"{name}-{suffix}", 2)
+            with psycopg.connect(url) as connection:
+                connection.execute(f'CREATE TABLE "{name}_jdbc" (at TIMESTAMPTZ, device TEXT, kind TEXT, n BIGINT)')
             return area.lay_down(tmp_path / name)
 
         def rows(name: str) -> dict[str, Rows]:

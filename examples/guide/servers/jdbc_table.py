@@ -1,4 +1,4 @@
-"""A table that Spark's JDBC source writes: exactly-once, by a marker in the same transaction as the rows."""
+"""A table that Spark's JDBC source writes: exactly-once, by a marker in the transaction of the rows. It must exist."""
 
 import os
 
