@@ -1,4 +1,4 @@
-"""``init``, ``completion``, ``--moved``, ``--copied`` and ``--debug``."""
+"""``init``, ``completion``, ``home accept`` and ``--debug``."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ CASES = (
     Case("completion bash", 0, None, says="slackwater"),
     Case("completion zsh", 0, None, says="slackwater"),
     Case("completion fish", 0, None, in_a_process(PYTHONIOENCODING="ascii")),
-    Case("apply plan.json --yes --moved --copied", 2, "usage"),
-    Case("run clicks.py --moved --copied", 2, "usage"),
-    Case("undo x --yes --moved --copied", 2, "usage"),
+    Case("home", 2, "usage"),
+    Case("home accept", 2, "usage"),
+    Case("home accept --moved --copied", 2, "usage"),
     Case("apply plan.json --yes", 5, "home-moved", write(HOME, IDENTITY)),
     Case("run clicks.py", 5, "home-moved", write(HOME, IDENTITY)),
-    Case("apply plan.json --yes --copied", 5, "home-moved", write(HOME, IDENTITY)),
+    Case("home accept --copied", 5, "home-moved", write(HOME, IDENTITY)),
     Case("apply plan.json --yes", 3, "home-file-damaged", write(HOME, "x")),
-    Case("apply plan.json --yes --moved", 3, "home-file-damaged", write(HOME, "{}")),
+    Case("home accept --moved", 3, "home-file-damaged", write(HOME, "{}")),
     Case("status --moved", 2, "usage"),
     Case("status --debug", 2, "usage"),
     Case("run p.py --debug=yes", 2, "usage"),

@@ -90,7 +90,7 @@ def test_what_is_wrong_comes_with_its_risk_and_its_command(slackwater: Slackwate
     assert "sink-ahead" in done.out
     assert "risk: skip, certain" in done.out
     assert f"next: slackwater plan rebuild {STREAM}" in done.out
-    assert f"for others  slackwater evidence {STREAM} --out bundle.zip" in done.out
+    assert f"for others   slackwater evidence {STREAM} --out bundle.zip" in done.out
 
 
 def test_the_location_of_a_recorded_checkpoint_is_verified_as_its_stream(
@@ -204,8 +204,8 @@ def test_without_files_the_likely_cause_is_first(slackwater: Slackwater, tmp_pat
     )
     assert lines[1] == "KAFKA-04 (Partitions or topics disappeared): possible"
     assert lines[-2:] == [
-        "next        slackwater doctor --all --error driver.log",
-        "explained   slackwater explain KAFKA-12",
+        "next         slackwater doctor --all --error driver.log",
+        "explained    slackwater explain KAFKA-12",
     ]
 
 
@@ -215,7 +215,7 @@ def test_a_text_that_does_not_decide_says_how_to_tell_the_causes_apart(slackwate
     out = slackwater("doctor", "--error", "driver.log").out
     [stream] = slackwater("doctor", "--error", "driver.log", "--format", "json").document["streams"]
 
-    assert "not decided the text alone does not tell the cause" in out
+    assert "not decided  the text alone does not tell the cause" in out
     assert "STORE-03 if only one driver uses the checkpoint, and the next start passes" in out
     assert list(stream["errors"][0]["signs"]) == ["STORE-03", "SHARE-01"]
     assert "it is this failure if only one driver uses" in " ".join(slackwater("explain", "STORE-03").out.split())
@@ -268,7 +268,7 @@ def test_a_failure_that_is_not_known_shows_what_its_text_says_of_the_query(
 
     assert done.code == 5
     assert "the text names Spark 3.5.1, the checkpoint s3a://b/ck, batch 7" in done.out
-    assert "next        slackwater doctor s3a://b/ck" in done.out
+    assert "next         slackwater doctor s3a://b/ck" in done.out
     assert stream["read"] == {"spark": "3.5.1", "location": "s3a://b/ck", "batch": "7"}
 
 

@@ -175,9 +175,8 @@ def test_what_is_printed_for_a_moved_home_is_typed(slackwater: Slackwater, tmp_p
 
     for verb in (("status",), ("doctor", STREAM)):
         printed = slackwater(*verb)
-        assert f"if that is so: slackwater plan resume {STREAM} --moved" in printed.out
-        assert "repeat the command" not in printed.out
-    typed = slackwater("plan", "resume", STREAM, "--moved")
+        assert "if that is so: slackwater home accept --moved" in printed.out
+    typed = slackwater("home", "accept", "--moved")
 
     assert typed.code == 0, typed.err
     assert slackwater("status").code == 0

@@ -11,14 +11,18 @@ import pytest
 from slackwater.cli.common.arguments import VERBS, Parser, declare_verb
 from tests.cli.conftest import Slackwater
 
-VERBS_OF_GROUPS: dict[str, list[list[str]]] = {"plan": [["rebuild"]], "connectors": [["list"], ["fetch"]]}
+VERBS_OF_GROUPS: dict[str, list[list[str]]] = {
+    "plan": [["rebuild"]],
+    "home": [["accept"]],
+    "connectors": [["list"], ["fetch"]],
+}
 COMMANDS = [[verb, *second] for verb in VERBS for second in VERBS_OF_GROUPS.get(verb, [[]])]
 
 
 def test_all_verbs_are_listed(slackwater: Slackwater) -> None:
     expected = slackwater("--help").out
 
-    assert all(f"\n    {name} " in expected for name in VERBS), expected
+    assert all(f"\n  {name} " in expected for name in VERBS), expected
 
 
 @pytest.mark.parametrize("verb", COMMANDS, ids=" ".join)
@@ -28,6 +32,7 @@ def test_a_verb_is_given_what_its_parser_declares(verb: list[str]) -> None:
 
     others = {"demo": [], "sinks": [], "connectors list": [], "completion": ["bash"], "prune": ["--keep", "1"]}
     others["evidence"] = ["word", "--out", "bundle.zip"]
+    others["home accept"] = ["--moved"]
     words = others.get(" ".join(verb), ["word"])
     options = vars(parser.parse_args([*verb[1:], *words]))
 

@@ -40,7 +40,8 @@ OF_OTHER_TESTS = {
     "kafka": "tests/connectors and tests/demo start the broker, and run the demo with it; jars need a network",
     "tables": "tests/demo runs it with a broker and a server",
     "kafka-retention": "tests/diagnose/live/test_kafka.py deletes records of a broker, and types what doctor prints",
-    "service": "tests/service checks its files",
+    "foreach-batch": "tests/docs/test_foreach_batch_guide.py runs its pipeline",
+    "service": "tests/docs/test_services.py checks its files",
 }
 """The other guides, and why their commands are not typed here."""
 

@@ -53,11 +53,11 @@ class Typed:
 
 
 def steps_of(page: str) -> list[Step]:
-    """The commands of all ``sh`` and ``console`` blocks, in order."""
+    """The commands of all ``sh`` and ``console`` blocks, in order, without the comments above them."""
     found: list[Step] = []
     for block in BLOCK.finditer(page):
         if block["language"] == "sh":
-            found += [Step(line) for line in block["text"].splitlines() if line.strip()]
+            found += [Step(line) for line in block["text"].splitlines() if line.strip() and not line.startswith("# ")]
         else:
             found += _console_steps(block["text"])
     return found

@@ -6,8 +6,12 @@ import re
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -19,6 +23,25 @@ from tests.support.browser import Opened, running_browser
 
 LOADED = {("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src"), ("source", "src")}
 PAGES_MIN = 100
+QUESTIONS = {
+    "install": "install.html",
+    "MERGE": "guides/foreach-batch.html",
+    "deleted checkpoint": "guides/deleted-checkpoint.html",
+    "databricks": "faq.html",
+    "kubernetes": "guides/service.html",
+    "exit codes": "exit-codes.html",
+    "argparse": "guides/run.html",
+    "late rows": "faq.html",
+    "undo": "guides/undo.html",
+    "duplicates": "faq.html",
+}
+"""In an order in which no expected page is among the first three of the question before."""
+TYPED = """(query => {
+    query.focus(); query.value = "QUESTION"; query.dispatchEvent(new Event("input", {bubbles: true}))
+})(document.querySelector("[data-md-component=search-query]"))"""
+FIRST = """[...document.querySelectorAll(".md-search-result__item")].slice(0, 3)
+    .map(one => one.querySelector("a").href.split(/[?#]/)[0])"""
+FOUND = f"""{FIRST}.some(one => one.endsWith("/EXPECTED"))"""
 SETTLED_S = 10
 WIDTHS = (390, 1366, 1920)
 CLIPPED = """[document.documentElement, ...document.querySelectorAll(
@@ -43,7 +66,7 @@ class Loaded(HTMLParser):
             self.addresses += [value for name, value in attrs if (tag, name) in LOADED and value]
 
 
-def settled(page: Opened, expression: str, expected: object) -> object:
+def settled(page: Opened, expression: str, *, expected: object) -> object:
     """The value of the expression as soon as it is the expected one, else after some seconds."""
     deadline = time.monotonic() + SETTLED_S
     while (value := page.value(expression)) != expected and time.monotonic() < deadline:
@@ -79,7 +102,7 @@ def test_a_browser_shows_every_page_from_a_disk_and_cuts_nothing_off(site: Path,
             assert page.value("[...document.images].every(one => one.naturalWidth > 0)"), file
             for width in WIDTHS:
                 page.resize(width)
-                assert settled(page, CLIPPED, []) == [], (file, width)
+                assert settled(page, CLIPPED, expected=[]) == [], (file, width)
 
 
 def test_commands_are_copied_without_prompts_and_output(site: Path, tmp_path: Path) -> None:
@@ -87,6 +110,29 @@ def test_commands_are_copied_without_prompts_and_output(site: Path, tmp_path: Pa
         copied = browser.open(site / "tutorial.html", 1366).value(COPIED)
     assert "slackwater run clicks.py &\nkill -9 $!" in [re.sub(r"\n+", "\n", block) for block in copied]
     assert [block for block in copied if block.startswith("$")] == []
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a server of the folder."""
+    handler = partial(SimpleHTTPRequestHandler, directory=folder)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("from_disk", [True, False])
+def test_the_search_finds_the_page_among_the_first_three(site: Path, tmp_path: Path, *, from_disk: bool) -> None:
+    with running_browser(tmp_path / "profile") as browser, served(site) as address:
+        page = browser.open(site / "index.html" if from_disk else f"{address}/index.html", 1366)
+        page.value("document.querySelector('label[for=__search]').click()")
+        for question, expected in QUESTIONS.items():
+            page.value(TYPED.replace("QUESTION", question))
+            found = settled(page, FOUND.replace("EXPECTED", expected), expected=True)
+            assert found is True, (question, page.value(FIRST))
 
 
 def test_every_error_has_an_anchor(site: Path) -> None:

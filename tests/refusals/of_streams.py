@@ -90,12 +90,13 @@ def copied_home(scene: Scene) -> str:
 
 
 def declared(how: str) -> Callable[[Scene], str]:
-    """Repeat the command with what it asks for; of a copy the output stays the original's, and a new one is needed."""
+    """Accept the home; of a copy the output stays the original's, and a new one is needed."""
 
     def declare(scene: Scene) -> str:
         if how == "--copied":
             another_output(scene)
-        return f"{RUN} --home home {how}"
+        scene.must(f"home accept {how} --home home")
+        return f"{RUN} --home home"
 
     return declare
 
@@ -104,26 +105,24 @@ def copied_with_its_ledger(scene: Scene) -> str:
     scene.must(PLAN)
     shutil.copytree(scene.folder / ".slackwater", scene.folder / "home")
     (scene.folder / "slackwater.toml").write_text(f'ledger = "{scene.folder}/home/ledger.db"\n')
-    return f"{PLAN} --home home --copied"
+    return "home accept --copied --home home"
 
 
 def a_ledger_of_its_own(scene: Scene) -> str:
     (scene.folder / "slackwater.toml").unlink()
-    another_output(scene)
-    return f"{RUN} --home home --copied"
+    return declared("--copied")(scene)
 
 
 def copied_by_links(scene: Scene) -> str:
     scene.must(PLAN)
     shutil.copytree(scene.folder / ".slackwater", scene.folder / "home", copy_function=os.link)
-    return f"{PLAN} --home home --copied"
+    return "home accept --copied --home home"
 
 
 def copied_again(scene: Scene) -> str:
     command = copy_again_command(str(scene.folder / ".slackwater"), str(scene.folder / "home"))
     subprocess.run(["bash", "-c", command], check=True, timeout=60)
-    another_output(scene)
-    return f"{RUN} --home home --copied"
+    return declared("--copied")(scene)
 
 
 def left_halfway(scene: Scene) -> str:
@@ -276,8 +275,8 @@ SITUATIONS = (
     Situation("lease-held", a_lease_of_an_apply, it_has_ended, "in progress"),
     # Whose home and output it is
     Situation("sink-owned", owned_by_another, another_output, "output directory of its own"),
-    Situation("home-moved", moved_home, declared("--moved"), "repeat the command with --moved"),
-    Situation("home-copied", copied_home, declared("--copied"), "repeat the command with --copied"),
+    Situation("home-moved", moved_home, declared("--moved")),
+    Situation("home-copied", copied_home, declared("--copied")),
     Situation("home-shares-files", copied_by_links, copied_again, "cp -rL"),
     Situation("home-shares-ledger", copied_with_its_ledger, a_ledger_of_its_own, "set another ledger"),
     Situation(

@@ -172,7 +172,7 @@ class Scene(Display):
 
         with open_workspace(settings, restore=True) as workspace:
             runtime = StubRuntime(self.player)
-            applied = apply_plan(workspace, plan, runtime, self, consent=given["consent"], discard_others=True)
+            applied = apply_plan(workspace, plan, runtime, self, discard_others=True)
         if applied:
             sys.stdout.write(f"next: slackwater run {shlex.quote(plan.pipeline_file)}\n")
 
@@ -180,14 +180,14 @@ class Scene(Display):
         with open_workspace(prepare(given["home"]), restore=True) as workspace:
             record = find_operation(workspace, given["operation"])
             plan = plan_of_operation(workspace, record)
-            undo_operation(workspace, record, plan, self, given["consent"])
+            undo_operation(workspace, record, plan, self)
         sys.stdout.write(f"next: slackwater status {plan.stream}\n")
 
     def _run(self, given: dict[str, Any]) -> None:
         loaded, settings = load(given["pipeline"]), prepare(given["home"])
         definitions = list(loaded.pipeline.streams.values())
         with open_workspace(settings, create=True) as workspace:
-            check_home(workspace, given["consent"], self.say)
+            check_home(workspace, self.say)
             with LeaseKeeper([one.full_name for one in definitions], workspace.home, workspace.ledger, "run", self.say):
                 for definition in definitions:
                     record = register(definition, loaded.reference, workspace.home, workspace.ledger)

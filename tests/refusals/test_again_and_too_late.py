@@ -108,7 +108,8 @@ def test_a_home_copied_alone_leaves_the_original_and_its_output_alone(scene: Sce
         assert (refused.code, refused.exit_code) == ("home-copied", 5), refused.text
         assert "--copied" in refused.text
     assert scene.type(f"status {home}").exit_code == 5
-    for command in (f"{APPLY} {home} --copied", f"run clicks.py {home}", f"plan rebuild per_page {home}"):
+    scene.must(f"home accept --copied {home}")
+    for command in (f"{APPLY} {home}", f"run clicks.py {home}", f"plan rebuild per_page {home}"):
         refused = scene.type(command)
         assert (refused.code, refused.exit_code) == ("sink-owned", 5), refused.text
 
@@ -128,7 +129,8 @@ def test_a_home_copied_while_the_original_runs_has_a_lease_of_its_own(scene: Sce
         ledger.begin_run(STREAM, 1, "4.1.3")
         shutil.copytree(scene.project.home, copy)
 
-        assert scene.type(f"run clicks.py --home {copy} --copied").code == "sink-owned"
+        scene.must(f"home accept --copied --home {copy}")
+        assert scene.type(f"run clicks.py --home {copy}").code == "sink-owned"
         assert scene.type("run clicks.py").code == "lease-held"
 
 

@@ -172,7 +172,8 @@ def test_a_copied_project_leaves_the_original_alone(workspace: SmallWorkspace, t
     assert staging.status(code=5)["verdict"]["code"] == "home-copied"
 
     # The copy of the output belongs to the original still, by the path in the copied pipeline.
-    plan = staging.slackwater("plan", "rebuild", STREAM, "--copied", "--out", "plan.json", code=5)
+    staging.slackwater("home", "accept", "--copied")
+    plan = staging.slackwater("plan", "rebuild", STREAM, "--out", "plan.json", code=5)
     assert error_code(plan) == "sink-owned"
     run = staging.slackwater("run", "clicks.py", "--until-caught-up", *CONF, code=5)
     assert error_code(run) == "sink-changed"
@@ -194,7 +195,8 @@ def test_a_moved_project_continues_where_it_was(workspace: SmallWorkspace, unbro
     refused = workspace.slackwater("run", "clicks.py", "--home", str(elsewhere), *CONF, code=5)
     assert error_code(refused) == "home-moved"
     assert "--moved" in refused.stderr
-    workspace.caught_up("--home", str(elsewhere), "--moved")
+    workspace.slackwater("home", "accept", "--moved", "--home", str(elsewhere))
+    workspace.caught_up("--home", str(elsewhere))
 
     assert workspace.rows() == unbroken
     assert not home.exists()

@@ -68,7 +68,9 @@ def test_stages_in_order_and_a_subset_on_a_terminal(project: Project) -> None:
     assert ended[0] <= started[1], command.log
     assert ended[1] <= started[2], command.log
     assert re.search(
-        r"^\d\d:\d\d:\d\d work/first batch=2 rows=4 rows/s=\S+ lag=- watermark=- state=0$", command.log, re.MULTILINE
+        r"^\d\d:\d\d:\d\d work/first batch=2 rows=4 rows/s=\S+ lag=unknown state=0 watermark=-$",
+        command.log,
+        re.MULTILINE,
     )
     assert "work/broken: failed: " in command.log
     assert "broken on purpose" in str(project.runs("broken")[0].reason)

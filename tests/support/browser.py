@@ -67,11 +67,11 @@ class Browser:
     _buffer: bytes = b""
     _calls: int = 0
 
-    def open(self, file: Path, width: int, *, dark: bool = False, printed: bool = False) -> Opened:
-        """A local file in a new page of this width, without a network."""
+    def open(self, file: Path | str, width: int, *, dark: bool = False, printed: bool = False) -> Opened:
+        """A local file, without a network, or an address, in a new page of this width."""
         target = self.call("Target.createTarget", {"url": "about:blank"})["targetId"]
         session = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
-        offline = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
+        offline = {"offline": isinstance(file, Path), "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         for method, params in (
             ("Page.enable", {}),
@@ -85,7 +85,7 @@ class Browser:
         page = Opened(self, session)
         page.resize(width)
         self.events.clear()
-        self.call("Page.navigate", {"url": file.as_uri()}, session=session)
+        self.call("Page.navigate", {"url": file.as_uri() if isinstance(file, Path) else file}, session=session)
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
             self._receive()
         return page

@@ -360,7 +360,7 @@ def test_a_copied_project_leaves_the_original_alone(
     file = staging / ".slackwater" / folder_of(scene).relative_to(scene.project.home) / "plan.json"
     commands = [undo, f"apply {file} --yes", "prune --keep 0 --yes"]
 
-    for command in (*commands, *(f"{one} --copied" for one in commands), *commands):
+    for command in (*commands, "home accept --copied", *commands):
         scene.type(command)
         assert scene.project.files(scene.folder) == before, command
 
