@@ -93,6 +93,7 @@ QUERIES = {
     "grouping sets": rows_in_sets(),
     "rollup, then windows": marked().rollup(F.window("at", "10 minutes"), "device").count().groupBy("window").count(),
     "deduplicated": marked().dropDuplicates(["at", "device"]),
+    "distinct rows of SQL": spark.sql("SELECT DISTINCT at, device FROM marked"),
 }
 if not spark.version.startswith("3."):
     # Spark 3.5 knows the window of a column only, not that of an expression.

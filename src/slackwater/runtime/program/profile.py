@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-_PROFILED = STATEFUL - {"Distinct"} | {"GlobalLimit"}
+_PROFILED = STATEFUL | {"GlobalLimit"}
 _RANDOM = {
     "Rand": "rand",
     "Randn": "randn",
