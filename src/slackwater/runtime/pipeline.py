@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -60,7 +59,7 @@ class Pipeline:
                 hint="rename the pipeline; of its streams only the names have to be those of the queries",
             )
         self.name = name
-        self.connectors = _strings(connectors, _BAD_CONNECTORS)
+        self.connectors = _strings(connectors, _bad_connectors)
         self._streams: dict[str, StreamDefinition] = {}
         self._audit_readers: dict[str, StreamFunction] = {}
 
@@ -99,7 +98,7 @@ class Pipeline:
                 sink=sink,
                 output_mode=output_mode,
                 trigger=as_trigger(trigger),
-                partition_by=_strings(partition_by, _BAD_PARTITION_BY),
+                partition_by=_strings(partition_by, _bad_partition_by),
                 checkpoint=_checkpoint(checkpoint),
                 settings=_settings(settings),
             )
@@ -160,27 +159,31 @@ def _check_name(name: object, what: str) -> None:
         )
 
 
-def _strings(value: object, refuse: Callable[..., PipelineError]) -> tuple[str, ...]:
+def _strings(value: object, refuse: Callable[[str], PipelineError]) -> tuple[str, ...]:
     items = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Iterable) else (None,)
     if not all(isinstance(item, str) and item.strip() and is_unicode(item) for item in items):
-        raise refuse(found=repr(value))
+        raise refuse(repr(value))
     return items
 
 
-_BAD_CONNECTORS = partial(
-    PipelineError,
-    "pipeline-connectors",
-    "The connectors of a pipeline cannot be used",
-    expected='a list of names, such as ["kafka"]',
-    hint=command("connectors", "list"),
-)
-_BAD_PARTITION_BY = partial(
-    PipelineError,
-    "partition-by",
-    "The partition_by of a stream cannot be used",
-    expected='a column name or a list of them, such as ["day"]',
-    hint="leave partition_by out to write without partitions",
-)
+def _bad_connectors(found: str) -> PipelineError:
+    return PipelineError(
+        "pipeline-connectors",
+        "The connectors of a pipeline cannot be used",
+        expected='a list of names, such as ["kafka"]',
+        found=found,
+        hint=command("connectors", "list"),
+    )
+
+
+def _bad_partition_by(found: str) -> PipelineError:
+    return PipelineError(
+        "partition-by",
+        "The partition_by of a stream cannot be used",
+        expected='a column name or a list of them, such as ["day"]',
+        found=found,
+        hint="leave partition_by out to write without partitions",
+    )
 
 
 def _checkpoint(value: object) -> str | None:
