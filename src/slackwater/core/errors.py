@@ -71,7 +71,7 @@ class SlackwaterError(Exception):
         return self.code
 
     def getMessageParameters(self) -> dict[str, str]:
-        """Return the place, what was expected and found, and the hint, as far as there are any."""
+        """Return place, expected, found and hint, as far as there are any."""
         return {name: value for name, value in self.as_dict().items() if name not in {"code", "message"}}
 
 

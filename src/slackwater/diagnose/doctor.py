@@ -51,7 +51,7 @@ _RISKS = ("loss", "duplicate", "skip", "wrong", "stuck", "none")
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Of a stream or checkpoint, also of one that cannot be read; or of a failure's text alone, without an error.
+    """A diagnosis of a stream or checkpoint, even if it cannot be read; or of a failure's text, without an error.
 
     ``found`` has the gravest first; ``not_checked`` is never shown as healthy. ``unread`` state is read only with
     ``--verify``, and verified by the store: reported, without an effect on the result. ``errors`` are causes of the

@@ -1,4 +1,4 @@
-"""The path at which the user's code names a checkpoint, and what that means for a plan. Other streams have none."""
+"""The path at which the user's code names a checkpoint, and its meaning for a plan. Other streams have none."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def recovery(real: Path, operation: str) -> tuple[str, ...]:
 def kept_places(
     home: Home, ledger: Ledger, stream: StreamRecord, operations: Iterable[str]
 ) -> tuple[Mapping[int, Location], Sequence[Location]]:
-    """Where operations leave generations: those that are recorded, by number, and all places."""
+    """The places of generations: the recorded places by number, and all places."""
     records = ledger.generations(stream.full_name)
     if not stream.is_watched:
         made = {one.number: generation_location(home, ledger, stream, one.number) for one in records}

@@ -120,9 +120,9 @@ _LONGEST_S = 366_000 * 86_400
 
 
 def folds(text: str, width: int) -> Iterator[tuple[str, int, int]]:
-    """The parts of a text that fit the width, and what is printed before each.
+    """The parts of a text that fit the width, each with the text before it.
 
-    A line is broken before a word, or in a longer one after a separator. A broken command can be copied to a shell.
+    A line is broken before a word, or in a longer word after a separator. A broken command can be copied to a shell.
     """
     at = 0
     for line in text.split("\n"):
@@ -157,7 +157,7 @@ def _folds(line: str, width: int) -> Iterator[tuple[str, int, int]]:
 
 
 def folded(file: TextIO, text: str) -> str:
-    """Text with lines that fit the terminal, if it is one."""
+    """Text with lines that fit a terminal."""
     if not file.isatty():
         return text
     columns = os.environ.get("COLUMNS", "")

@@ -48,7 +48,7 @@ class StreamFacts:
     if asking for sizes would take too long. ``digest`` is the SHA-256 of the pipeline file and the project's imported
     modules, which are read without running them; ``environment`` has the names of variables that it reads.
     ``environment_changed``: differences between the functions' environment and the newest state's. No generation has
-    had the number ``next_generation``. ``place``: where a new checkpoint must end up.
+    had the number ``next_generation``. ``place``: the final place of a new checkpoint.
     """
 
     stream: StreamRecord

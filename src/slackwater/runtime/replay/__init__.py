@@ -1,4 +1,4 @@
-"""Replays recorded batches into a new checkpoint; here, what loads the pipeline and starts Spark for that."""
+"""Replays recorded batches into a new checkpoint; this module loads the pipeline and starts Spark for that."""
 
 from __future__ import annotations
 

@@ -330,7 +330,7 @@ class Output(ABC):
         self._refuse_swap(swap, backup)
 
     def discard(self, operation: str, part: SwapPart) -> None:
-        """Remove the staged output, of an operation that was abandoned or swapped back, or the replaced one.
+        """Remove the staged output, of an operation that was abandoned or swapped back, or the replaced output.
 
         Without the replaced output the swap can no longer be undone.
         """

@@ -108,7 +108,7 @@ class PlainDisplay:
         )
 
     def idle(self, stream: str) -> None:
-        """Nothing: what is shown stays."""
+        """Nothing: the batch that is shown stays."""
 
     def restarted(self, stream: str) -> None:
         """Nothing: a message has the reason."""
@@ -150,7 +150,7 @@ class LiveDisplay:
             self._live.update(self._table())
 
     def idle(self, stream: str) -> None:
-        """Nothing: what is shown stays."""
+        """Nothing: the batch that is shown stays."""
 
     def restarted(self, stream: str) -> None:
         """Nothing: a message has the reason."""

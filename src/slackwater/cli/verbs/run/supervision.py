@@ -1,7 +1,7 @@
 """Tells a service manager how a run is: systemd by its notifications, Kubernetes by ``/live``, ``/ready`` and a file.
 
 systemd: ``READY=1`` when the first stream runs, ``STATUS=`` with each change, and ``WATCHDOG=1`` when every running
-stream has committed a batch or found no new data since the last one (sd_notify(3)).
+stream has committed a batch or found no new data since the last notice (sd_notify(3)).
 """
 
 from __future__ import annotations
