@@ -104,11 +104,14 @@ class ProgressRecorder:
         # An idle trigger reports too: the id of the batch to come, and no addBatch among its durations.
         if recorded is None:
             return
-        batch = batch_of(progress, recorded) if "addBatch" in progress.get("durationMs", {}) else None
-        if batch is not None:
-            self._ledger.record_batch(batch)
+        if "addBatch" not in progress.get("durationMs", {}):
+            if self._display is not None:
+                self._display.idle(recorded.stream)
+            return
+        batch = batch_of(progress, recorded)
+        self._ledger.record_batch(batch)
         if self._display is not None:
-            self._display.idle(recorded.stream) if batch is None else self._display.batch(batch)
+            self._display.batch(batch)
 
 
 Started = Callable[[str, str, str | None], None]

@@ -1,6 +1,6 @@
 """Tells a service manager how a run is: systemd by its notifications, Kubernetes by ``/live``, ``/ready`` and a file.
 
-systemd: ``READY=1`` when the first stream runs, ``STATUS=`` with each change, and ``WATCHDOG=1`` when every running
+systemd: ``READY=1`` when a stream starts to run, ``STATUS=`` with each change, and ``WATCHDOG=1`` when every running
 stream has committed a batch or found no new data since the last notice (sd_notify(3)).
 """
 
@@ -27,14 +27,13 @@ _RUNS = frozenset({"running", "draining"})
 
 
 class Supervised:
-    """Passes reports on to ``display``. Streams report in the recorder's thread, states come in the runner's."""
+    """Passes reports on to ``display``. The recorder's thread, the runner's and the server's use it."""
 
     def __init__(self, display: RunDisplay) -> None:
         self._display = display
         self._one_at_a_time = threading.Lock()
         self._states: dict[str, str] = {}
         self._heard: set[str] = set()
-        self._is_ready = False
         self._refusal: str | None = None
 
     def say(self, text: str) -> None:
@@ -44,11 +43,9 @@ class Supervised:
         self._display.state(stream, state)
         with self._one_at_a_time:
             self._states[stream] = state
-            notice = [f"STATUS={'; '.join(self._lines())}", "WATCHDOG=1"]
-            if not self._is_ready and state in _RUNS:
-                self._is_ready = True
-                notice.append("READY=1")
-            self._notify(*notice)
+            # systemd ignores READY=1 of a service that has been started.
+            ready = ["READY=1"] if state in _RUNS else []
+            self._notify(f"STATUS={'; '.join(self._lines())}", "WATCHDOG=1", *ready)
 
     def batch(self, batch: BatchRecord) -> None:
         self._display.batch(batch)
@@ -63,14 +60,14 @@ class Supervised:
 
     def readiness(self) -> tuple[bool, str]:
         """Return whether every stream that was to be started runs or has finished, and the states as text."""
-        states = set(self._states.values())
-        return bool(states & _RUNS) and states <= {"running", "finished"}, self._refusal or "\n".join(self._lines())
+        with self._one_at_a_time:
+            states, text = set(self._states.values()), self._refusal or "\n".join(self._lines())
+        return bool(states & _RUNS) and states <= {"running", "finished"}, text
 
     def hold(self, error: SlackwaterError, file: Path) -> int:
         """Report a refused start, write it to ``file``, wait for SIGTERM or Ctrl-C, and return the exit code."""
         report_error(error)
-        hint = f"hint: {error.hint}" if error.hint else ""
-        self._refusal = f"{error.code}: {error}\n{hint}".strip()
+        self._refusal = f"{error.code}: {error}" + (f"\nhint: {error.hint}" if error.hint else "")
         file.write_text(f"{self._refusal}\n")
         self._notify(f"STATUS=refused: {error.code}")
         self.say("held: a restart would be refused again; SIGTERM ends this process")
