@@ -18,6 +18,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.comparison import CheckedPipeline, CheckedStream
+from slackwater.cli.common.console import folds
 from slackwater.cli.common.pages import show
 from slackwater.cli.main import main
 from slackwater.cli.verbs.check import check_page
@@ -212,3 +213,15 @@ def test_the_live_table_of_a_run(width: int, monkeypatch: pytest.MonkeyPatch, sn
     assert plain.getvalue()[9:] == snapshot(name="plain")
     # The last of the tables that were drawn.
     assert [line.rstrip() for line in text.rpartition("stream ")[2].split("\n")] == snapshot
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("width", [0, 1, 2, 3, 4, 5, 20])
+def test_nothing_is_lost_on_a_terminal_of_any_width(width: int) -> None:
+    for text in (
+        "next  slackwater plan rebuild clicks/per_page --out plan.json",
+        "a" * 90,
+        "- mv -T 'a b' 'c d e f g'",
+    ):
+        parts = [text[start:end] for _, start, end in folds(text, width)]
+        assert "".join(parts).replace(" ", "") == text.replace(" ", "")

@@ -120,13 +120,13 @@ _LONGEST_S = 366_000 * 86_400
 
 
 def folds(text: str, width: int) -> Iterator[tuple[str, int, int]]:
-    """The parts of a text that fit the width, each with the text before it.
+    """The parts of a text that fit the width (from 4), each with the text before it.
 
     A line is broken before a word, or in a longer word after a separator. A broken command can be copied to a shell.
     """
     at = 0
     for line in text.split("\n"):
-        for before, start, end in _folds(line, width):
+        for before, start, end in _folds(line, max(width, 4)):
             yield before or "\n" * bool(at), at + start, at + end
         at += len(line) + 1
 
@@ -157,7 +157,7 @@ def _folds(line: str, width: int) -> Iterator[tuple[str, int, int]]:
 
 
 def folded(file: TextIO, text: str) -> str:
-    """Text with lines that fit a terminal."""
+    """Text, folded on a terminal."""
     if not file.isatty():
         return text
     columns = os.environ.get("COLUMNS", "")
