@@ -32,6 +32,6 @@ def insert(frame: DataFrame, batch: sw.sinks.Batch) -> None:
             connection.execute(readings.insert(), rows)
 
 
-@pipeline.stream(sink=sw.sinks.foreach_batch(insert, writes_to=URL))
+@pipeline.stream(sink=sw.sinks.foreach_batch(insert, name=readings.name, writes_to=URL))
 def marked_function(spark: SparkSession) -> DataFrame:
     return spark.readStream.schema(READING).option("maxFilesPerTrigger", 1).json("readings")
