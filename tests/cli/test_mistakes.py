@@ -124,7 +124,16 @@ CLIPBOARD = "\x1b]52;c;ZWNobw==\x07"
 CLEAR = "\x1b[2J\x9b2J\u202e[/x][bold]"
 RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]")
 WRITES = re.compile(r"sys\.std(?:out|err)\.write\((?P<what>.*)\)")
-OF_OURS = ("printable(", 'document + "', "json.dumps", "render(made)", '"slackwater {', "scripts[shell]", "message}\\n")
+OF_OURS = (
+    "printable(",
+    "printable_bytes(",
+    'document + "',
+    "json.dumps",
+    "render(made)",
+    '"slackwater {',
+    "scripts[shell]",
+    "message}\\n",
+)
 """Documents in JSON, static text, and what is escaped."""
 
 

@@ -37,7 +37,7 @@ QUESTIONS = {
 }
 """In an order in which no expected page is among the first three of the question before."""
 TYPED = """(query => {
-    query.focus(); query.value = "QUESTION"; query.dispatchEvent(new Event("input", {bubbles: true}))
+    query.focus(); query.value = "QUESTION"; query.dispatchEvent(new Event("keyup", {bubbles: true}))
 })(document.querySelector("[data-md-component=search-query]"))"""
 FIRST = """[...document.querySelectorAll(".md-search-result__item")].slice(0, 3)
     .map(one => one.querySelector("a").href.split(/[?#]/)[0])"""
@@ -119,9 +119,11 @@ def served(folder: Path) -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @pytest.mark.parametrize("from_disk", [True, False])

@@ -33,7 +33,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import EnvironmentMissing, LeaseHeld, SlackwaterError
 from slackwater.core.escaping import is_unicode
 from slackwater.core.records import Holder, LeaseRecord, RunRecord
-from slackwater.core.units import iso_text
+from slackwater.core.units import utc_text
 from slackwater.storage.open import AnyLocation, open_read_store, open_write_store
 
 if TYPE_CHECKING:
@@ -341,12 +341,13 @@ def _held(lease: LeaseRecord, signs: Signs, expires_s: float) -> LeaseHeld:
         hint = f"wait until it has ended: {command('status', lease.stream)}"
     elif lease.holder and not can_look_up(lease.holder):
         hint = (
-            f"its last heartbeat was at {_iso(lease.heartbeat_ms)}; without another one the lease is free "
+            f"its last heartbeat was at {utc_text(lease.heartbeat_ms)}; without another one the lease is free "
             f"{expires_s:g} s after that. To end it: {hint}"
         )
     return LeaseHeld(
         "lease-held",
-        f"{lease.stream} is held by {_who(lease.holder, signs)} for {lease.purpose}, since {_iso(lease.acquired_ms)}",
+        f"{lease.stream} is held by {_who(lease.holder, signs)} for {lease.purpose}, "
+        f"since {utc_text(lease.acquired_ms)}",
         hint=hint,
     )
 
@@ -369,10 +370,6 @@ def _who(holder: Holder | None, signs: Signs) -> str:
     if signs is Signs.ONLY_JVM:
         return f"the JVM (pid {holder.jvm_pid}) of a driver that has exited (pid {holder.pid}) on {holder.host}"
     return f"pid {holder.pid} on {holder.host}"
-
-
-def _iso(epoch_ms: int) -> str:
-    return iso_text(epoch_ms, "seconds")
 
 
 _CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

@@ -1,6 +1,7 @@
 """drained.py FOLDER SEED COUNT: drains queries at random times. Prints the first and last batch of each."""
 
 import json
+import logging
 import random
 import sys
 import time
@@ -48,7 +49,7 @@ for kind, count in FILES.items():
     for number in range(count):
         (FOLDER / kind / f"{number:05}.json").write_text(json.dumps({"id": number}) + "\n")
 chance = random.Random(SEED)
-spark = start_session(SessionOptions("drained"), print)
+spark = start_session(SessionOptions("drained"), logging.info)
 try:
     sys.stdout.writelines(json.dumps(drain_one(number)) + "\n" for number in range(COUNT))
 finally:
