@@ -64,7 +64,7 @@ directory is renamed in one step. *listing*: a listing has all earlier writes. *
 *package*: for `pip install`.
 
 Spark reads and writes these stores by its own connectors. For S3 a run adds the connector `s3a`, whose jars are locked
-for Spark 4.1 only; with another Spark set `spark.jars.packages` under `[spark]` in `slackwater.toml`. Keys are read
+for Spark 4.1 only; with a different Spark set `spark.jars.packages` under `[spark]` in `slackwater.toml`. Keys are read
 from the environment (`AWS_ACCESS_KEY_ID`) or from `[storage.s3]` ([settings](settings.md)). S3A ignores the
 profiles of `~/.aws/credentials`, which Slackwater itself uses: set `spark.hadoop.fs.s3a.aws.credentials.provider`. HDFS
 needs no connector. For Google and Azure see [limits](../limits.md#homes-and-stores).

@@ -86,7 +86,7 @@ operation, the operation is refused. An undo needs the snapshots from before the
 the snapshots replaced by a swap stay until `slackwater prune`.
 
 The jars of Delta and Iceberg are locked and fetched for Spark 4.1, 4.0 and 3.5, Kafka's for 4.3, 4.1 and 4.0, avro's
-for 4.1 and 4.0, those of S3 (`s3a`) for 4.1; with another Spark, set `spark.jars` or `spark.jars.packages` under
+for 4.1 and 4.0, those of S3 (`s3a`) for 4.1; with a different Spark, set `spark.jars` or `spark.jars.packages` under
 `[spark]` in `slackwater.toml`.
 
 A stream with any other sink can be run without Slackwater and recorded by

@@ -145,6 +145,6 @@ def _folder(wanted: Path | None) -> Path:
             "The demo's folder must be a new or an empty one",
             where=str(folder),
             found=reason,
-            hint="choose another with --folder",
+            hint="choose a different folder with --folder",
         )
     return folder

@@ -82,7 +82,8 @@ def _interval(text: object) -> str:
             "A trigger's interval cannot be parsed by Spark",
             expected='a number and a unit, such as "10 seconds", "1.5 seconds" or "1 hour 30 minutes"',
             found=brief(repr(text)),
-            hint="units are week, day, hour, minute, second, millisecond and microsecond; fractions only of seconds",
+            hint="units are week, day, hour, minute, second, millisecond and microsecond; only seconds can have "
+            "fractions",
         )
     return text.strip()
 

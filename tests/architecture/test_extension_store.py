@@ -165,7 +165,7 @@ def test_a_home_on_it_needs_a_ledger(
     (project.folder / "slackwater.toml").unlink()
     monkeypatch.chdir(project.folder)
     assert main(["status", "--home", project.location]) == 2
-    assert "needs a ledger that is named" in capsys.readouterr().err
+    assert "needs an explicit ledger" in capsys.readouterr().err
     assert main(["status", "--home", "shelv:///home"]) == 2
     assert "did you mean shelf:?" in capsys.readouterr().err
 

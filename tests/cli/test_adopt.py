@@ -249,7 +249,7 @@ def test_all_verbs_take_the_location_of_a_checkpoint_that_is_gone(
     assert "the checkpoint of stream watched/clicks was here" in slackwater("watch", place, "--once").err
     monkeypatch.setattr("sys.stdin", Terminal("clicks\n"))
     done = slackwater("release", place)
-    assert "per_page checkpoint does not exist any more" in done.err
+    assert "per_page checkpoint no longer exists" in done.err
     assert "per_page checkpoint did not exist any more" in done.out
 
 

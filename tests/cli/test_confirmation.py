@@ -34,7 +34,7 @@ def test_another_name_changes_nothing(
     done = slackwater("apply", "plan.json")
 
     assert done.code == 5
-    assert "error name-mistyped: Another name was typed; nothing was changed; expected per_page" in done.err
+    assert "error name-mistyped: A different name was typed; nothing was changed; expected per_page" in done.err
     assert project.in_use() == before
 
 

@@ -155,7 +155,7 @@ def test_a_finding_is_explained_with_its_risk_and_its_command(slackwater: Slackw
         ("lease-held", 5, "slackwater stop STREAM"),
         ("output-unreachable", 3, "check that the server runs"),
         ("moved-writer", 5, "plan again"),
-        ("program-changed", 5, "bring the old code back; or give"),
+        ("program-changed", 5, "restore the old code; or give"),
     ],
 )
 def test_an_error_is_explained_with_its_exit_code_and_remedy(

@@ -136,7 +136,7 @@ def test_run_is_refused_before_spark_is_started(home: Path, tmp_path: Path) -> N
 
 def _assert_refused(done: subprocess.CompletedProcess[str]) -> None:
     assert done.returncode == 9, done.stdout + done.stderr
-    assert "error ledger-read-only: The ledger cannot be written: this user has read access only" in done.stderr
+    assert "error ledger-read-only: The ledger cannot be written: this user has only read access" in done.stderr
     assert "hint: run the command as user " in done.stderr
 
 

@@ -465,7 +465,7 @@ def test_brokers_that_do_not_answer_cost_two_seconds_and_are_said(slackwater: Sl
 
     assert took_s < ANSWER_S_MAX + 1
     assert done.code == 0
-    assert "not compared: source 0 cannot be asked for its positions" in done.out
+    assert "not compared: source 0 cannot report its positions" in done.out
 
 
 def test_a_store_that_does_not_answer_costs_two_seconds_and_is_said(
@@ -482,7 +482,7 @@ def test_a_store_that_does_not_answer_costs_two_seconds_and_is_said(
 
     assert took_s < ANSWER_S_MAX + 1
     assert done.code == 0
-    assert "not compared: source 0 cannot be asked for its positions: no answer within 2 s" in done.out
+    assert "not compared: source 0 cannot report its positions: no answer within 2 s" in done.out
 
 
 def test_a_table_that_was_created_again_is_found_without_its_files(slackwater: Slackwater, tmp_path: Path) -> None:

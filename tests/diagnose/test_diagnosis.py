@@ -218,7 +218,7 @@ def test_of_a_checkpoint_that_is_not_recorded_no_command_is_named_for_a_change(t
 
     advice = {one.finding.code: str(one.finding.advice) for one in diagnose(facts).found}["keys-changed"]
 
-    assert advice.startswith("bring the old code back")
+    assert advice.startswith("restore the old code")
     assert "slackwater" not in advice
 
 

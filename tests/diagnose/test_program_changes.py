@@ -75,9 +75,9 @@ def test_a_change_of_a_program(now: Program, effect: str, code: str | None) -> N
     [
         ({"k": "a"}, {"k": "a"}, None),
         ({"k": "a"}, {"rate": "a"}, None),
-        ({"k": "a", "j": "b"}, {"j": "a", "k": "b"}, "another value of j, k;"),
-        ({"k": "a", "j": "b"}, {"k": "c", "j": "b"}, "another value of k;"),
-        ({"k": "a"}, {"k": "a", "scale.k": "b"}, "another value of scale.k;"),
+        ({"k": "a", "j": "b"}, {"j": "a", "k": "b"}, "a different value of j, k;"),
+        ({"k": "a", "j": "b"}, {"k": "c", "j": "b"}, "a different value of k;"),
+        ({"k": "a"}, {"k": "a", "scale.k": "b"}, "a different value of scale.k;"),
         (dict.fromkeys("abcdefg", "a"), dict.fromkeys("abcdefg", "b"), "of a, b, c, d, e and 2 more;"),
         (None, {"k": "b"}, None),
         ({"k": "a"}, None, None),
@@ -262,7 +262,7 @@ def test_where_only_settings_differ_no_rebuild_is_named(
     started, *again = Ways("p/s", "p.py").lines(rebuilt, settings)
     assert started == f"start it with the settings that made its state, {old}: slackwater run p.py{run}"
     command = "slackwater plan reset p/s --from earliest --output swap --pipeline p.py"
-    what = "or process everything again with the present ones, which apply needs as well"
+    what = "or process everything again with the present settings, which apply needs too"
     assert again == ([] if reset is None else [f"{what}: {command}{reset}"])
 
 
@@ -278,7 +278,7 @@ def _written(**others: Any) -> Program:
     ("now", "found"),
     [
         (_written(filters=("(n > 5)",)), ["filter (n > 4) was removed", "filter (n > 5) was added"]),
-        (_written(steps=("explode(items)",)), ["the rows that are written are made in another way"]),
+        (_written(steps=("explode(items)",)), ["the rows that are written are made in a different way"]),
         (replace(STATELESS, settings={"zone": "CET"}), ["setting zone was UTC, is CET"]),
         (replace(STATELESS, output_schema=("run int",)), ["the output has other columns"]),
         (

@@ -270,7 +270,7 @@ def part_alone(scene: Scene) -> str:
 
 
 SITUATIONS = (
-    Situation("plan-of-a-part", part_alone, lambda _: APPLY, "the plan that it is a part of"),
+    Situation("plan-of-a-part", part_alone, lambda _: APPLY, "the parent plan"),
     # What has changed since the plan was made
     Situation("moved-generation", applied_otherwise),
     Situation("moved-planned", marks_moved(planned=7, committed=5, written=5)),

@@ -278,12 +278,12 @@ SITUATIONS = (
     Situation("home-moved", moved_home, declared("--moved")),
     Situation("home-copied", copied_home, declared("--copied")),
     Situation("home-shares-files", copied_by_links, copied_again, "cp -rL"),
-    Situation("home-shares-ledger", copied_with_its_ledger, a_ledger_of_its_own, "set another ledger"),
+    Situation("home-shares-ledger", copied_with_its_ledger, a_ledger_of_its_own, "set a different ledger"),
     Situation(
         "sink-changed",
         spoilt(lambda scene: edit(scene, "clicks.py", '"out"', '"elsewhere"')),
         brought_back("clicks.py"),
-        "start from the directory",
+        "from its usual directory",
     ),
     # Plans
     Situation("target-unwritten", lambda _: f"{PLAN} --at batch:9"),
@@ -311,7 +311,7 @@ SITUATIONS = (
         "source-files-replaced",
         spoilt(lambda scene: (scene.folder / "clicks/005.json").touch(), PLAN),
         input_time_restored,
-        "set it back: touch",
+        "set the time back: touch",
     ),
     Situation("source-unsupported", offsets_of_another_kind),
     Situation("sink-uncuttable", other_sink),

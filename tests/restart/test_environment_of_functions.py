@@ -52,7 +52,7 @@ def test_a_start_with_another_environment_is_refused(tmp_path: Path) -> None:
     zone = workspace.slackwater("check", "clicks.py", *CONF, *NEW_ZONE, code=1).stdout
 
     assert error_code(rate) == "program-changed"
-    assert "environment variable RATE of Python functions has another value" in rate.stderr
+    assert "environment variable RATE of Python functions has a different value" in rate.stderr
     assert "time zone" not in rate.stderr, "it has another name only"
     assert "ran in the time zone UTC, run in Asia/Tokyo" in zone
     assert "--accept environment-changed" in zone
@@ -122,7 +122,7 @@ def test_a_start_with_another_value_is_refused(tmp_path: Path) -> None:
     workspace.write(CLOSES_OVER_RATE.replace("rate)", "by)").replace("* rate", "* by").replace("by)(", "rate)("))
     rate.write_text("2")
 
-    assert "function scaled has changed: it has another value of rate" in checked
+    assert "function scaled has changed: it has a different value of rate" in checked
     assert "--accept function-changed" in checked
     assert error_code(refused) == "program-changed"
     again = workspace.caught_up()

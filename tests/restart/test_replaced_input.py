@@ -98,7 +98,7 @@ def test_a_file_that_was_only_touched_is_taken_at_the_users_word(lost: tuple[Sma
     refused = workspace.slackwater(*PLAN, code=5)
 
     assert error_code(refused) == "source-files-replaced"
-    typed = refused.stderr.rpartition("set it back: ")[2]
+    typed = refused.stderr.rpartition("set the time back: ")[2]
     subprocess.run(shlex.split(typed), check=True)
     workspace.slackwater(*PLAN)
     assert _rebuilt(workspace) == unbroken

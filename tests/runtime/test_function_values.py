@@ -28,7 +28,7 @@ def test_another_value_is_a_change_of_the_function(programs: dict[str, Any], way
     before, again, after = map(Program.from_json, programs["ways"][way])
     (change,) = changes(before, after)
     assert change.code == ("output-changed" if way.endswith("that writes") else "function-changed")
-    assert f"has changed: it has another value of {WAYS[way][1]};" in f"{change.text};"
+    assert f"has changed: it has a different value of {WAYS[way][1]};" in f"{change.text};"
     assert changes(before, again) == ()
 
 

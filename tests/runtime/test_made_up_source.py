@@ -80,5 +80,5 @@ def test_positions_are_those_that_the_kind_finds(spark: SparkSession, tmp_path: 
     with pytest.raises(UsageError, match="not an offset of source 0, which is of kind book"):
         found(Target("offsets", file="f"), '{"logOffset":1}')
     (tmp_path / "pages").unlink()
-    with pytest.raises(EnvironmentMissing, match="cannot be asked for its positions"):
+    with pytest.raises(EnvironmentMissing, match="cannot report its positions"):
         found(Target("earliest"))

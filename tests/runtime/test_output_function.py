@@ -60,11 +60,11 @@ def _program(function: Any) -> Program:
     ("before", "after", "text"),
     [
         (_writer(2), _writer(2), None),
-        (_writer(2), _writer(3), "function write has changed: it has another value of rate"),
+        (_writer(2), _writer(3), "function write has changed: it has a different value of rate"),
         (_writer(2), _other_writer(2), "function write has changed"),
         (_writer(threading.Lock()), _writer(threading.Lock()), None),
         (Rows(2), Rows(2), None),
-        (Rows(2), Rows(3), "function Rows has changed: it has another value of rate"),
+        (Rows(2), Rows(3), "function Rows has changed: it has a different value of rate"),
     ],
 )
 def test_a_function_that_writes_rows(before: object, after: object, text: str | None) -> None:
@@ -112,7 +112,7 @@ def test_what_a_function_gets_from_its_process(
 
     found = changes(before, _program(function))
 
-    assert [change.place for change in found] == places, "a worker has another value than the driver, here the same"
+    assert [change.place for change in found] == places, "a worker has a different value than the driver, here the same"
     assert all(change.code == "environment-changed" and change.said for change in found)
 
 
@@ -131,6 +131,6 @@ def test_each_function_of_several_outputs_is_compared(place: int) -> None:
     (change,) = changes(program(2, 2), program(*rates))
     assert (change.code, change.text) == (
         "output-changed",
-        "function write has changed: it has another value of rate",
+        "function write has changed: it has a different value of rate",
     )
     assert changes(program(2, 3), program(2, 3)) == ()

@@ -82,7 +82,7 @@ def test_the_other_streams_run_and_each_refused_one_is_named_with_its_hint(proje
         [said] = [line for line in command.log.splitlines() if f"{WORK}/{name} does not start: {code}: " in line]
         assert hint in said.partition("(hint: ")[2], said
     [said] = [line for line in command.log.splitlines() if f"{WORK}/left does not start: query-refused: " in line]
-    assert "uses a join of two streams in another mode than append, which is not supported on a stream" in said
+    assert "uses a join of two streams in a mode other than append, which is not supported on a stream" in said
     assert "aggregat" not in said
     assert "Traceback" in command.log
     assert "in fails" in command.log, "--debug, which the hint names, shows the user's own lines"

@@ -71,8 +71,8 @@ def test_a_secret_that_is_not_there_is_named(project: Workspace) -> None:
 @pytest.mark.parametrize(
     ("table", "where", "found"),
     [
-        ({"ftp": {"token": "file:x"}}, "storage.ftp", "another store"),
-        ({"s3": {"secret": "env:A"}}, "storage.s3.secret", "another key"),
+        ({"ftp": {"token": "file:x"}}, "storage.ftp", "an unknown store"),
+        ({"s3": {"secret": "env:A"}}, "storage.s3.secret", "an unknown key"),
         ({"s3": {"secret_access_key": SECRET}}, "storage.s3.secret_access_key", "something else, not shown here"),
     ],
 )

@@ -81,7 +81,7 @@ def test_a_location_without_a_host_is_on_the_default_file_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
-    with pytest.raises(UsageError, match="names no NameNode"):
+    with pytest.raises(UsageError, match="has no NameNode"):
         open_read_store("hdfs:///checkpoint")
     with _answers([(404, _exception("FileNotFoundException"))]) as (port, asked):
         setting = f"<property><name>fs.defaultFS</name><value>webhdfs://127.0.0.1:{port}</value></property>"

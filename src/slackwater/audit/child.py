@@ -176,7 +176,7 @@ def _check_empty(request: AuditRequest, shown: Counter[str]) -> None:
             "of its two runs",
             expected="no rows",
             found=f"{shown.total()} rows",
-            hint="have the sink write to a relative path, or name a target for each run: --set NAME=...{run}...",
+            hint="have the sink write to a relative path, or give each run its own target: --set NAME=...{run}...",
         )
 
 
@@ -189,7 +189,7 @@ def _shown(loaded: LoadedPipeline, definition: StreamDefinition, spark: SparkSes
         raise PipelineError(
             "audit-reader-fails",
             f"The audit reader of stream {definition.full_name} fails: {first_line(error)}",
-            hint="it returns a DataFrame or a list of rows, and an empty list where there is no output yet",
+            hint="it must return a DataFrame or a list of rows, or an empty list if there is no output yet",
         ) from error
     return Counter(_canonical(row) for row in rows)
 

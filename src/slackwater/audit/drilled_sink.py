@@ -113,7 +113,7 @@ def check_drilled(sink: Sink, stream: str, drills: Sequence[Drill] = ()) -> None
     if "foreachBatch" not in writer.calls and "foreach" in writer.calls and impossible:
         raise UsageError(
             "audit-drill",
-            f"Drill {impossible[0]} cannot be done with this sink: Spark calls its function in tasks, not for a batch",
+            f"Drill {impossible[0]} is impossible with this sink: Spark calls its function in tasks",
             where=f"stream {stream}",
             expected=", ".join(drill for drill in CHOICES if drill not in BY_FUNCTION),
             found=impossible[0],
@@ -122,7 +122,7 @@ def check_drilled(sink: Sink, stream: str, drills: Sequence[Drill] = ()) -> None
     if not writer.calls & {"foreach", "foreachBatch"}:
         raise PipelineError(
             "audit-sink",
-            f"The {sink.kind} sink has no function that could be drilled: Spark writes it by itself",
+            f"The {sink.kind} sink has no function to drill: Spark writes to it directly",
             where=f"stream {stream}",
             expected="a sink that writes batches by a function, or sinks.foreach",
             hint=f"{command('sinks')} shows what this sink guarantees",

@@ -119,7 +119,7 @@ def missing_state(
                 newest = max(held.loadable, default=0) if held else 0
                 found = f"version {newest} is the newest that can be" if newest else "none can be"
                 path = store_path(operator, partition, name)
-                expected = f"state version {version}, that of the newest committed batch, can be loaded"
+                expected = f"state version {version} of the newest committed batch can be loaded"
                 damage.append(Damage(path, "missing", expected, found))
     return damage
 

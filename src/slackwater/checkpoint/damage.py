@@ -301,7 +301,7 @@ def _require_own_files(kind: Source, name: str, data: bytes) -> None:
         found = ", ".join(map(str, sorted(set(numbers))[-_NUMBERS_SHOWN:]))
         raise FormatError(
             "foreign",
-            "the files are those of another entry",
+            "the files belong to a different entry",
             expected=f"files with batchId {number}" + (", older ones before them" if compacted else ""),
             found=f"batchId {found}" + ("" if in_order or not compacted else ", not in order"),
         )

@@ -1,7 +1,7 @@
 """The jars for Kafka, Delta and other connectors: a locked list, and a cache.
 
-``locked.toml`` lists the permitted jars; a jar with another hash is refused. Importing this package starts nothing and
-imports no pyspark.
+``locked.toml`` lists the permitted jars; a jar with a different hash is refused. Importing this package starts
+nothing and imports no pyspark.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def _java_of(home: str) -> Path:
         return program
     raise EnvironmentMissing(
         "java-missing",
-        "JAVA_HOME names no Java runtime",
+        "JAVA_HOME does not point to a Java runtime",
         where=home,
         expected=str(program),
         found="no such file",

@@ -1,7 +1,7 @@
 r"""Escapes text that a terminal would obey, as ``\x1b``.
 
 Paths, offsets, settings and leases can hold any character. ``ESC ] 52`` writes to the clipboard, ``ESC [ 2 J`` clears
-the screen, and a bidirectional control shows a command in another order than it will run.
+the screen, and a bidirectional control shows a command in a different order than it will run.
 """
 
 from __future__ import annotations

@@ -346,7 +346,7 @@ _BY_ORDER = "an aggregate whose result depends on the order of rows, and their o
 def not_reproducible(profile: QueryProfile, row_order: RowOrder | None = None) -> tuple[str, str] | None:
     """A part that no replay recomputes exactly, and the reason."""
     if profile.random and profile.stateful:
-        return ", ".join(profile.random), "its value is another one each time, and the state is made of it"
+        return ", ".join(profile.random), "its value differs each time, and the state is made of it"
     names = [one for one in profile.operators if not (one in ARBITRARY and row_order == "any")]
     found = next(((one, _NOT_REPRODUCIBLE[one]) for one in names if one in _NOT_REPRODUCIBLE), None)
     if found is None and profile.by_order and row_order != "any":

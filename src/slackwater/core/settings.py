@@ -25,7 +25,7 @@ _KINDS: Mapping[object, str] = {dict: "a table", list: "a list", str: "a string"
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:")
 _LONG_KEY = re.compile(rb"""(?<![\w\-])(?:(?:"[^"\n]*+"|'[^'\n]*+'|[\w\-]++)[ \t]*+\.[ \t]*+){100}""")
 """A dotted key: the parser's time and memory grow with the square of its parts."""
-_HOME_HINT = "choose another with --home, SLACKWATER_HOME, or home in slackwater.toml"
+_HOME_HINT = "choose a different home with --home, SLACKWATER_HOME, or home in slackwater.toml"
 KNOWN_KEYS = {"home", "ledger", "master", "log_level", "log_format", "connectors", "spark", "storage", "restarts"}
 
 
@@ -114,7 +114,7 @@ def _check_owner(file: Path, environment: Mapping[str, str]) -> None:
     if owner is not None:
         raise SettingsError(
             "settings-owner",
-            "The settings file belongs to another user",
+            "The settings file belongs to a different user",
             where=str(file),
             expected=only_own(),
             found=f"a file of user {owner}",
@@ -131,7 +131,7 @@ def _working_directory() -> Path:
             "The working directory no longer exists",
             expected="a folder that exists",
             found="a folder that was removed",
-            hint="change to another folder, for example: cd ~",
+            hint="change to a different folder, for example: cd ~",
         ) from error
     if not is_unicode(str(folder)):
         raise EnvironmentMissing(
@@ -139,7 +139,7 @@ def _working_directory() -> Path:
             "The path of the working directory is not valid UTF-8, and could not be recorded",
             expected="a path in UTF-8",
             found=ascii(str(folder)),
-            hint="rename the folder, or change to another one",
+            hint="rename the folder, or change to a different one",
         )
     return folder
 
@@ -333,7 +333,7 @@ def _refuse_as(key: str, expected: str, found: str, file: Path | None) -> NoRetu
         where=str(file) if file else variable,
         expected=expected,
         found=found,
-        hint=f"edit {file}" if file else f"set {variable} to another value, or unset it",
+        hint=f"edit {file}" if file else f"set {variable} to a different value, or unset it",
     )
 
 
@@ -373,7 +373,7 @@ def check_owner(path: Path, folder: Path) -> None:
     if owner is not None:
         raise SettingsError(
             "home-owner",
-            "The home, or a file that it has or names, belongs to another user; nothing was read from it or changed",
+            "The home, or a file in it or named by it, belongs to a different user; nothing was read or changed",
             where=str(path),
             expected=only_own(),
             found=f"a file or folder of user {owner}",

@@ -53,7 +53,7 @@ def checkpoint_changes(shape: CheckpointShape, now: Program, *, ran: bool) -> Ve
         wrong = [index for index, each in found.items() if each]
         changes = [change for each in found.values() for change in each]
         if wrong and all(any(_reads(had[one], has[other]) for other in wrong if other != one) for one in wrong):
-            text = "the sources are in another order; Spark keeps their positions by their numbers"
+            text = "the order of the sources has changed; Spark keeps their positions by number"
             places = ", ".join(map(_place, had)), ", ".join(one.location for one in has)
             changes = [replace(_of_sources(text, None, *places), code="sources-reordered")]
     if ran:

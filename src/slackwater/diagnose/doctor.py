@@ -42,7 +42,7 @@ AREAS = (
 _SEVERITIES = (Severity.STOP, Severity.WARNING, Severity.INFO)
 _NO_PROGRAM = "the files of a checkpoint do not have the program of the query that made them"
 _UNREADABLE = "the plan or the code of the query cannot be read"
-_WITHOUT_HOME = "bring the old code back; or give the changed query a new checkpoint and a new output"
+_WITHOUT_HOME = "restore the old code; or give the changed query a new checkpoint and a new output"
 """No command of Slackwater changes an unrecorded checkpoint."""
 _UNREAD_SHOWN = 3
 _RISKS = ("loss", "duplicate", "skip", "wrong", "stuck", "none")

@@ -45,9 +45,7 @@ def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> Iterato
         was, is_now = _digest(before, name), _digest(after, name)
         # Of a variable that only the code of one of them names nothing is known; changed code is compared itself.
         if was != is_now and (name in before) == (name in after):
-            words = (
-                "has another value" if was and is_now else "was not set, is set" if is_now else "was set, is not set"
-            )
+            words = "has a new value" if was and is_now else "was not set, is set" if is_now else "was set, is not set"
             yield Change(
                 CODE,
                 Effect.CHANGES_ROWS,

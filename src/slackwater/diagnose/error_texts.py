@@ -391,15 +391,15 @@ def covering() -> Mapping[str, list[str]]:
 
 
 SIGNS: Mapping[str, str] = {
-    "LOG-16": "the program has no checkpointLocation, or another one at each start: the log names a temporary folder",
+    "LOG-16": "the program has no checkpointLocation, or a new one at each start: the log shows a temporary folder",
     "SRC-01": f"the source's oldest position is newer than the checkpoint's: {command('inspect', 'CHECKPOINT')}",
     "SRC-03": "the connector's own files next to the checkpoint do not have the newest batch",
     "SRC-06": "another application, or an older run of this one, reads with the same consumer group",
-    "SINK-07": "the table has a commit of another writer at that time: DESCRIBE HISTORY NAME",
+    "SINK-07": "a different writer committed to the table at that time: DESCRIBE HISTORY NAME",
     "SHARE-01": "a second driver with the same checkpoint is running: list the applications of the cluster",
     "STORE-03": "only one driver uses the checkpoint, and the next start passes",
-    "VER-04": "a jar is for another Spark, Scala or Kafka: ls $SPARK_HOME/jars; spark-submit --verbose",
-    "VER-06": "the issue tracker of the code in the first frames has the message, and another release passes",
+    "VER-04": "a jar is for a different Spark, Scala or Kafka: ls $SPARK_HOME/jars; spark-submit --verbose",
+    "VER-06": "the issue tracker of the code in the first frames has the message, and a different release passes",
 }
 """By codes that no file of a checkpoint shows."""
 

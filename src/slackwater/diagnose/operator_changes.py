@@ -40,7 +40,7 @@ def operator_changes(was: OperatorShape, now: OperatorShape, output_mode: str) -
         and len(was.inputs) == len(now.inputs)
         and [_side(one) for one in was.inputs] == [_side(one, swapped=True) for one in reversed(now.inputs)]
     ):
-        text = "the sides of the join are swapped: the kept rows of one side would be those of the other"
+        text = "the sides of the join are swapped: the kept rows of one side would count as rows of the other side"
         yield _change("join-sides-swapped", Effect.NEEDS_REBUILD, text, place)
         return
     if was.kind != now.kind:
@@ -245,7 +245,7 @@ def _input(was: InputShape, now: InputShape, place: str) -> Iterator[Change]:
             (_and(was.filters), _and(now.filters)),
         )
     if was.steps != now.steps:
-        words = "; ".join(_set_words("step", was.steps, now.steps)) or "its rows pass the same steps in another order"
+        words = "; ".join(_set_words("step", was.steps, now.steps)) or "the order of the steps of its rows has changed"
         yield _change("input-changed", Effect.CHANGES_ROWS, words, place, (", ".join(was.steps), ", ".join(now.steps)))
     if now.side:
         return
@@ -303,7 +303,7 @@ def _list_words(noun: str, was: Sequence[Traced], now: Sequence[Traced]) -> Iter
         if changed:
             yield from (f"{noun} {one.name or one.text} was {one.type}, is {other.type}" for one, other in changed)
         else:
-            yield f"the {noun}s are in another order: {', '.join(one.text for one in now)}"
+            yield f"the {noun}s are in a different order: {', '.join(one.text for one in now)}"
         return
     removed, added = [one for one in was if one.text not in after], [one for one in now if one.text not in before]
     for one in list(added):

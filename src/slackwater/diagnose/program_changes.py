@@ -61,7 +61,7 @@ def other_rows(kept: Mapping[str, object] | None, now: Mapping[str, object] | No
     ]
     found += _filter_words(before, after)
     if [(one.base, one.steps) for one in before.rows] != [(one.base, one.steps) for one in after.rows]:
-        found.append("the rows that are written are made in another way")
+        found.append("the rows that are written are made in a different way")
     return (*found, *(change.text for change in _output_schema(before, after)))
 
 
@@ -81,7 +81,7 @@ def changes(kept: Program, now: Program) -> tuple[Change, ...]:
         functions = [words for name in sorted(uses) if (words := changed_function(name, kept, now))]
         if functions or [_rows(one) for one in kept.rows] != [_rows(one) for one in now.rows]:
             text = "; ".join([*functions, *_filter_words(kept, now)])
-            text = text or "the columns of the output are computed in another way"
+            text = text or "the columns of the output are computed in a different way"
             found.append(Change("output-changed", Effect.COMPATIBLE, text, place="output"))
     found += [*output_environment_changes(kept, now), *_output_schema(kept, now), *not_repeatable(kept, now)]
     # The type of a source's column is the reason, and after what it makes of keys and aggregates.
@@ -120,7 +120,7 @@ def _changes(kept: Program, now: Program) -> Iterator[Change]:
         yield Change(
             "operators-changed",
             Effect.NOT_RESTORABLE if another else Effect.NEEDS_REBUILD,
-            "; ".join(words) or "the stateful operators are in another order",
+            "; ".join(words) or "the stateful operators are in a different order",
             before=_listed(kept.operators),
             after=_listed(now.operators),
             goal="reset" if another else "rebuild",
@@ -244,7 +244,7 @@ def source_changes(kept: Program, now: Program) -> Iterator[Change]:
         yield Change(
             "sources-reordered",
             Effect.NOT_RESTORABLE,
-            "the sources are in another order; Spark keeps their positions by their numbers",
+            "the order of the sources has changed; Spark keeps their positions by number",
             before=_source_words(kept),
             after=_source_words(now),
             goal="reset",
@@ -387,7 +387,7 @@ def changed_function(name: str, kept: Program, now: Program) -> str | None:
             values.sort()
     if values:
         more = f" and {len(values) - _MOST_NAMED} more" if len(values) > _MOST_NAMED else ""
-        return f"function {name} has changed: it has another value of {', '.join(values[:_MOST_NAMED])}{more}"
+        return f"function {name} has changed: it has a different value of {', '.join(values[:_MOST_NAMED])}{more}"
     return f"function {name} has changed" if code_changed else None
 
 

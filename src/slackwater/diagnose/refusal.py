@@ -64,7 +64,7 @@ class Ways:
                     "plan", "reset", self.stream, "--from", "earliest", "--output", self.output, "--pipeline",
                     self.reference, *self.session_with(present),
                 )  # fmt: skip
-                present_ones = "or process everything again with the present ones, which apply needs as well"
+                present_ones = "or process everything again with the present settings, which apply needs too"
                 lines.append(f"{present_ones}: {reset}")
         elif verdict.goal == "rebuild":
             lines = [f"recompute the state with this code: {command('plan', 'rebuild', self.stream, *code)}"]
@@ -96,14 +96,14 @@ def ways_with(stream: str, reference: str, traits: Traits, *, is_watched: bool, 
     return Ways(stream, reference, "swap" if swaps else "clear" if traits.cuts else "keep", session)
 
 
-NO_GOAL = "bring the old code back; or give the changed stream a new name and a new output"
+NO_GOAL = "restore the old code; or give the changed stream a new name and a new output"
 """The remedy if no goal corrects the output."""
 
 
 def program_refusal(ways: Ways, judged: StreamVerdict, refused: Sequence[Change]) -> Refused:
     return Refused(
         "program-changed",
-        f"Stream {ways.stream} would continue with state that other code has made: "
+        f"Stream {ways.stream} would continue with state made by different code: "
         + "; ".join(f"{change.text} ({change.code}, {change.effect.word})" for change in refused),
         hint="\n".join(ways.lines(judged.verdict, judged.settings)) or NO_GOAL,
     )

@@ -281,7 +281,7 @@ def unserved(
             f"start its program by `{mention('run')}`, or have it recorded by slackwater.watch",
         )
     return tried_in_time(
-        lambda: tuple(kind.live().unserved(shape, asked, now)), f"source {source} cannot be asked for its positions"
+        lambda: tuple(kind.live().unserved(shape, asked, now)), f"source {source} cannot report its positions"
     )
 
 

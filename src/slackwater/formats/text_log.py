@@ -249,6 +249,6 @@ def _parse_state_ids(value: object) -> dict[str, list[list[str]]] | None:
     partitions = [table for each in tables for table in (each if isinstance(each, list) else [None])]
     if not all(isinstance(ids, list) and all(isinstance(one, str) for one in ids) for ids in partitions):
         raise FormatError(
-            "foreign", "the state ids have another shape", expected="{operator: [[id]]}", found=shown(repr(value))
+            "foreign", "the state ids have a different shape", expected="{operator: [[id]]}", found=shown(repr(value))
         )
     return cast("dict[str, list[list[str]]]", value)

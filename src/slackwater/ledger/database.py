@@ -167,11 +167,11 @@ def _sqlite_path(path: Path) -> Path:
     if size > LONGEST_PATH:
         raise SettingsError(
             "ledger-url",
-            "The path of the ledger is longer than SQLite takes",
+            "The path of the ledger is too long for SQLite",
             where=str(path),
             expected=f"a path of at most {LONGEST_PATH} bytes",
             found=f"{size} bytes",
-            hint="choose a shorter home, or set ledger in slackwater.toml, or SLACKWATER_LEDGER, to another path",
+            hint="choose a shorter home, or set ledger in slackwater.toml, or SLACKWATER_LEDGER, to a different path",
         )
     return path
 
@@ -310,7 +310,7 @@ class Database:
                 where=self.place,
                 expected="integers of 64 bits, and text in UTF-8",
                 found=cause_of(error),
-                hint="rename the file or folder whose name has other bytes, or correct the number",
+                hint="rename the file or folder whose name is not valid UTF-8, or correct the number",
             ) from error
         except errors.Error as error:
             if self._driver.is_unwritable(error):
@@ -343,7 +343,7 @@ class Database:
             )
         return DataError(
             "ledger-unreadable",
-            "The ledger's tables are not those that Slackwater wrote",
+            "The ledger's tables were not written by Slackwater",
             where=self.place,
             found=cause,
             hint=hint,

@@ -58,7 +58,7 @@ class Home:
                 "The home cannot be on this kind of store",
                 where=self.location,
                 expected="a store that keeps what was written, and lists it at once",
-                hint="choose another with --home, SLACKWATER_HOME, or home in slackwater.toml",
+                hint="choose a different home with --home, SLACKWATER_HOME, or home in slackwater.toml",
             )
         return store
 
@@ -83,7 +83,7 @@ class Home:
         if not self.is_local:
             raise SettingsError(
                 "home-needs-ledger",
-                "A home on a shared store needs a ledger that is named",
+                "A home on a shared store needs an explicit ledger",
                 where=self.location,
                 expected="the address of a PostgreSQL database, or for one driver a path of its machine",
                 found="no ledger",
@@ -192,7 +192,7 @@ def _check_texts(value: object) -> None:
 def _damaged(path: str, text: bytes) -> FormatError:
     return FormatError(
         "stream-file-damaged",
-        "stream.json does not name the generation in use",
+        "stream.json does not show the generation in use",
         where=path,
         expected='{"id": ..., "generation": ..., "sink": {...}}',
         found=repr(text[:80]),
@@ -348,7 +348,7 @@ def read_identity(folder: AnyLocation) -> HomeIdentity | None:
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise FormatError(
             "home-file-damaged",
-            "home.json does not name the place where the home was created",
+            "home.json does not say where the home was created",
             where=f"{store.location}/{HOME_FILE}",
             expected='{"id": ..., "path": ...}',
             found=repr(text[:80]),

@@ -283,7 +283,7 @@ def wait_until_free(
         if _is_of_other_clock(ledger, lease, expires_s):
             ends = expires_s + (before[1] if lease == before[0] else time.monotonic())
             say(
-                f"the last heartbeat of the holder of {stream} is of another clock, that of "
+                f"the last heartbeat of the holder of {stream} was made by the clock of "
                 f"{lease.holder.host if lease.holder else 'its host'}; watching for "
                 f"{max(ends - time.monotonic(), 0):.2g} s whether the holder is alive"
             )
@@ -341,7 +341,7 @@ def _held(lease: LeaseRecord, signs: Signs, expires_s: float) -> LeaseHeld:
         hint = f"wait until it has ended: {command('status', lease.stream)}"
     elif lease.holder and not can_look_up(lease.holder):
         hint = (
-            f"its last heartbeat was at {utc_text(lease.heartbeat_ms)}; without another one the lease is free "
+            f"its last heartbeat was at {utc_text(lease.heartbeat_ms)}; without a new one the lease is free "
             f"{expires_s:g} s after that. To end it: {hint}"
         )
     return LeaseHeld(

@@ -74,7 +74,7 @@ class PostgresqlServer:
     def not_writable(self, cause: str | None = None) -> EnvironmentMissing:
         return EnvironmentMissing(
             "ledger-read-only",
-            "The ledger cannot be written: this user has read access only",
+            "The ledger cannot be written: this user has only read access",
             where=self.place,
             found=cause,
             hint="use a PostgreSQL role that may write to the ledger's tables",

@@ -46,7 +46,7 @@ def ensure_schema(database: Database, *, create: bool) -> None:
     if found is not None:
         raise DataError(
             "ledger-version",
-            "The ledger has the schema of another version of Slackwater",
+            "The ledger was made by a different version of Slackwater",
             where=database.place,
             expected=f"schema version {SCHEMA_VERSION}",
             found=found,
@@ -62,7 +62,7 @@ def _missing(database: Database) -> NotFound:
         "ledger-missing",
         "There is no ledger",
         where=database.place,
-        hint=f"run a pipeline first: {command('run', 'FILE')}, or point --home at the home of one that has run",
+        hint=f"run a pipeline first: {command('run', 'FILE')}, or give the home of a pipeline that has run with --home",
     )
 
 

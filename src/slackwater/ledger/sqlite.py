@@ -182,7 +182,7 @@ class SqliteFile:
         trust = f"; or, if you trust it: {safe}" if _is_writable(self.path) else ""
         return EnvironmentMissing(
             "ledger-read-only",
-            "The ledger cannot be written: this user has read access only",
+            "The ledger cannot be written: this user has only read access",
             where=str(self.path),
             found=cause,
             hint=f"run the command as {self.owner()}{trust}",

@@ -68,7 +68,7 @@ class StreamsPart(LedgerPart):
             if resolved(row["location"]) == wanted:
                 raise Refused(
                     "query-checkpoint",
-                    f"The checkpoint is that of stream {row['stream']}, which another process has recorded meanwhile",
+                    f"The checkpoint belongs to stream {row['stream']}, which another process has recorded meanwhile",
                     where=first.location,
                     expected=row["stream"],
                     found=first.stream,

@@ -153,11 +153,11 @@ def stream_with(ledger: Ledger, name: str, location: str) -> StreamRecord | None
         return found
     raise Refused(
         "query-checkpoint",
-        f"The checkpoint of query {name} is that of a stream of a pipeline file",
+        f"The checkpoint of query {name} belongs to a stream of a pipeline file",
         where=location,
         expected="a checkpoint that no other stream has",
         found=f"stream {found.full_name} of {found.pipeline_file}",
-        hint="give the query another checkpoint, or run the application with a home of its own: --home",
+        hint="give the query a different checkpoint, or run the application with a home of its own: --home",
     )
 
 

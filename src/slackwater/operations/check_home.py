@@ -62,7 +62,7 @@ def _refuse_links(workspace: Workspace, was: str) -> None:
     if shared is not None:
         raise Refused(
             "home-shares-files",
-            "The copied home has a file or folder of the original by a link; a change of one would be one of both",
+            "The copied home shares a file or folder with the original by a link; a change would be in both",
             where=str(shared),
             expected="files of its own",
             found=f"a link to {original / shared.relative_to(home)}",
@@ -86,9 +86,9 @@ def _accept(workspace: Workspace, was: str, *, copied: bool) -> None:
         if workspace.settings.ledger is not None:
             raise Refused(
                 "home-shares-ledger",
-                "A copied home needs a ledger of its own; this one still uses the ledger of the original",
+                "A copied home needs a ledger of its own; this home still uses the original's ledger",
                 where=str(home.location),
-                hint="set another ledger in slackwater.toml, or leave it out to use one in the home",
+                hint="set a different ledger in slackwater.toml, or leave it out to use one in the home",
             )
         # Before the new ids: an output without an owner file has to get the id that ``stream.json`` still has.
         _leave_outputs_to_the_original(workspace, streams, was)
@@ -140,7 +140,7 @@ def check_own(workspace: Workspace, operation: str) -> None:
     if not is_own(workspace, operation):
         raise Refused(
             "operation-foreign",
-            f"Operation {operation} was started in the home that this one was copied from, and changes its outputs; "
+            f"Operation {operation} was started in the original of this copied home, and changes its outputs; "
             "nothing was changed",
             where=str(workspace.home.location),
             hint="undo it in the original home; here, give the stream an output of its own, and run it",

@@ -23,8 +23,8 @@ COPIES = "copies.json"
 KEPT = "kept"
 """The old checkpoint in the folder of the operation, on stores without directories."""
 _SETTINGS_UNKNOWN = (
-    "the settings of the query's runs are not recorded: batches are run again under those that the checkpoint pins, "
-    "and else under those of this session; give others, such as the time zone, with --conf"
+    "the settings of the query's runs are not recorded: batches are run again with the settings in the "
+    "checkpoint and otherwise with this session's; set others, such as the time zone, with --conf"
 )
 _UNTIL = (
     "until the plan is wholly applied or undone the program must not be started, also after an apply that was killed: "
@@ -89,7 +89,7 @@ def checkpoint_path(ledger: Ledger, stream: StreamRecord) -> CheckpointPath:
         # The name becomes a folder of the home.
         raise Refused(
             "query-name",
-            "An operation on this query cannot be recorded: its name cannot be that of a folder",
+            "An operation on this query cannot be recorded: its name cannot be used for a folder",
             where=f"stream {stream.full_name}",
             expected="letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 100",
             found=repr(stream.name),
@@ -113,7 +113,7 @@ def checkpoint_path(ledger: Ledger, stream: StreamRecord) -> CheckpointPath:
     if problem is not None:
         raise Refused(
             "checkpoint-fixed",
-            f"The directory of the checkpoint of stream {stream.full_name} cannot change places with another",
+            f"The directory of the checkpoint of stream {stream.full_name} cannot be exchanged with a new one",
             where=str(real),
             expected="a directory of this user that can be renamed, in a parent folder that can be written to",
             found=problem,
@@ -133,7 +133,7 @@ def recovery(real: Path, operation: str) -> tuple[str, ...]:
     return (
         f"if the machine fails while they change places and {real} does not exist: to go back, {back}",
         f"to continue instead: {forth} && {rest}",
-        f"if it exists, and {between} as well: {rest}",
+        f"if both it and {between} exist: {rest}",
     )
 
 

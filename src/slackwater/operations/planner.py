@@ -129,7 +129,7 @@ class Planner:
         if names:
             raise Refused(
                 "backfill-directory-occupied",
-                "There is something in the backfill directory already",
+                "The backfill directory is not empty",
                 where=place,
                 expected="an empty directory, or none",
                 found=listed(names),
@@ -313,7 +313,7 @@ def _check_swap_by_program(workspace: Workspace, context: PlanContext, output: O
     if not stream.has_output:
         raise Refused(
             "swap-unsupported",
-            f"It is not recorded where the query of stream {stream.full_name} writes",
+            f"The output of the query of stream {stream.full_name} is not recorded",
             where=location,
             hint=f"first: {output_command(stream, location, context.snapshot.code_file)}",
         )
@@ -328,7 +328,7 @@ def _check_swap_by_program(workspace: Workspace, context: PlanContext, output: O
         )
         raise Refused(
             "swap-unsupported",
-            "The new output of a swap is written by the program's own writer into another path, and then put in place. "
+            "The new output of a swap is written by the program's own writer to a staging path, and then swapped in. "
             "Here that is not possible: a function of the program chooses where to write, or there is no output yet, "
             "or the output is a table that only its catalog can change",
             where=output.location,

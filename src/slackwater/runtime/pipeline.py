@@ -53,10 +53,10 @@ class Pipeline:
         if name == WATCHED:
             raise PipelineError(
                 "pipeline-reserved",
-                "This pipeline is that of the queries that slackwater.watch has recorded",
-                expected="another name",
+                "This pipeline name is used for the queries that slackwater.watch has recorded",
+                expected="a different name",
                 found=repr(name),
-                hint="rename the pipeline; of its streams only the names have to be those of the queries",
+                hint="rename the pipeline; only its streams need the names of the queries",
             )
         self.name = name
         self.connectors = _strings(connectors, _bad_connectors)
@@ -153,7 +153,7 @@ def _check_name(name: object, what: str) -> None:
     if not isinstance(name, str) or not STREAM_NAME.fullmatch(name):
         raise PipelineError(
             f"{what}-name",
-            f"This cannot be the name of a {what}: it becomes a directory",
+            f"A {what} cannot have this name: it is used for a directory",
             expected="letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 100",
             found=repr(name),
         )
@@ -219,7 +219,7 @@ def _settings(value: object) -> dict[str, str]:
             "The settings of a stream cannot be used",
             expected='strings, integers or booleans by their names, such as {"spark.sql.shuffle.partitions": 8}',
             found=repr(value),
-            hint="leave settings out: the stream then has those of the application",
+            hint="leave settings out: the stream then has the application's",
         )
     return found
 
@@ -249,7 +249,7 @@ def _check_sink(definition: StreamDefinition) -> None:
         if mask(value) != value:
             raise PipelineError(
                 "sink-secret",
-                "What is recorded of a sink cannot hold a password or a key",
+                "The record of a sink cannot hold a password or a key",
                 where=place,
                 expected=f"{key} without one",
                 found=value,
@@ -312,7 +312,7 @@ class StreamContext:
         if definition is None or stream == self.stream:
             raise PipelineError(
                 "upstream-unknown",
-                f"Stream {self.stream} uses the output of a stream that its pipeline does not have",
+                f"Stream {self.stream} uses the output of a stream that is not in its pipeline",
                 expected=", ".join(sorted(set(self._streams) - {self.stream})) or "no name: it has no other stream",
                 found=repr(stream),
             )

@@ -274,12 +274,12 @@ def all_of(*sinks: Sink) -> AllOfSink:
             known = isinstance(kind, str) and not isinstance(sink, type)
             raise PipelineError(
                 "all-of-sink",
-                f"The {kind} sink cannot be one of several: Spark writes it by itself, and not by a batch function"
+                f"The {kind} sink cannot be one of several: Spark writes to it directly, without a batch function"
                 if known
-                else "This is not a sink that can be one of several",
+                else "This sink cannot be one of several",
                 expected=" or ".join(f"sinks.{name}" for name in possible),
                 found=f"sinks.{kind}" if known else repr(sink),
-                hint="write it by a stream of its own, which reads the same source",
+                hint="write to it with a separate stream that reads the same source",
             )
     if len(sinks) < FEWEST:
         raise PipelineError(
@@ -295,7 +295,7 @@ def all_of(*sinks: Sink) -> AllOfSink:
             "all-of-modes",
             "The sinks have no output mode in common",
             found="; ".join(f"{sink.kind}: {', '.join(sink.output_modes)}" for sink in sinks),
-            hint="write into each of them by a stream of its own",
+            hint="write to each of them with a separate stream",
         )
     outputs = [open_output(sink.identity()) for sink in sinks if sink.traits.one_writer]
     twice = _first_repeated(frozenset({one.location} - {None}) for one in outputs)
@@ -310,9 +310,9 @@ def all_of(*sinks: Sink) -> AllOfSink:
     if twice is not None:
         raise PipelineError(
             "sink-marker-shared",
-            "Two of the sinks have one marker topic; the second would skip each batch",
+            "Two of the sinks share a marker topic; the second would skip every batch",
             where=twice,
-            hint="leave out marker_topic, or give each sink another one",
+            hint="leave out marker_topic, or give each sink its own",
         )
     return made
 

@@ -92,7 +92,7 @@ def foreach(function: Callable[[Row], Any] | SupportsProcess) -> ForeachSink:
     if isinstance(function, type) or not usable:
         raise PipelineError(
             "sink-function",
-            "The foreach sink cannot call this",
+            "The foreach sink needs an object with a method process",
             expected="a function of one row, or an object with process(row) and, if needed, open and close",
             found=repr(function),
             hint="give an instance of the class" if isinstance(function, type) else None,
@@ -153,7 +153,7 @@ class MemorySink(Sink):
 
 
 def memory(name: str) -> MemorySink:
-    """Spark's memory sink: a temporary view ``name``, within one run only. Raises PipelineError for another name."""
+    """Spark's memory sink: a temporary view ``name``, within one run only. Raises PipelineError for any other name."""
     if not is_text(name) or not MEMORY_NAME.fullmatch(name):
         raise PipelineError(
             "memory-name",

@@ -99,7 +99,7 @@ class TableSink(Sink):
         if names:
             raise PipelineError(
                 "sink-schema",
-                f"Table {self.name} has other columns than the rows of the stream",
+                f"Table {self.name} has different columns than the rows of the stream",
                 expected=", ".join(f"{column}: {there.get(column, 'no such column')}" for column in names),
                 found=", ".join(f"{column}: {wanted.get(column, 'no such column')}" for column in names),
                 hint="select the columns that the table has, or change the table: ALTER TABLE",
@@ -161,7 +161,7 @@ class NamedTable(WrittenTable):
         """Raises SinkUnchecked if the table's log is missing or unreadable."""
         try:
             if not open_output(self._table).exists:
-                raise self._unchecked("no log of the table; another catalog than one of directories may keep it")
+                raise self._unchecked("no log of the table; its catalog may not be a directory catalog")
             return super().written_by(query_id)
         except SinkUnchecked:
             raise

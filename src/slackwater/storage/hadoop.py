@@ -33,7 +33,7 @@ def hadoop_settings(environment: Mapping[str, str] = os.environ) -> dict[str, st
                 "hadoop-configuration",
                 f"The configuration of Hadoop cannot be parsed: {error}",
                 where=str(file),
-                hint="correct the file, or set HADOOP_CONF_DIR to another folder",
+                hint="correct the file, or set HADOOP_CONF_DIR to a different folder",
             ) from error
         found.update(reader.found)
     values = found

@@ -175,7 +175,7 @@ class HdfsKind(FsspecKind):
         if not authority:
             raise UsageError(
                 "location",
-                "The location names no NameNode",
+                "The location has no NameNode",
                 where=location,
                 expected="hdfs://host:port/path, or fs.defaultFS in the configuration of Hadoop",
                 hint="write the host, or set HADOOP_CONF_DIR to the folder of core-site.xml",
@@ -206,10 +206,10 @@ def umask(settings: Mapping[str, str]) -> int:
     if not re.fullmatch("(?:[ugo]=[rwx]*(?:,|$))+", text) or given.keys() != set("ugo"):
         raise UsageError(
             "hadoop-configuration",
-            f"{_UMASK} is no umask",
+            f"{_UMASK} is not a umask",
             expected="an octal number such as 002, or u=rwx,g=rwx,o=rx",
             found=text,
-            hint="correct the file, or set HADOOP_CONF_DIR to another folder",
+            hint="correct the file, or set HADOOP_CONF_DIR to a different folder",
         )
     allowed = 0
     for who in "ugo":

@@ -150,7 +150,7 @@ def _checked(path: str) -> str:
     if not is_path(path):
         raise UsageError(
             "location",
-            "The location is not a path that a file system takes",
+            "The location is not a valid path of a file system",
             expected="a path without NUL, whose characters UTF-8 has",
             found=ascii(path),
             hint="correct the path, or what is after a % in the URI",

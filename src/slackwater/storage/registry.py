@@ -126,7 +126,7 @@ def configure(tables: Mapping[str, Mapping[str, str]]) -> None:
     for name, table in tables.items():
         kind = known.get(name)
         if kind is None:
-            raise _unusable(f"storage.{name}", f"a table of one of {', '.join(known)}", "another store")
+            raise _unusable(f"storage.{name}", f"a table of one of {', '.join(known)}", "an unknown store")
         found[name] = {key: _value(kind, f"storage.{name}.{key}", key, value) for key, value in table.items()}
     for name, values in found.items():
         os.environ.update({known[name].settings[key]: value for key, value in values.items()})
@@ -136,7 +136,7 @@ def configure(tables: Mapping[str, Mapping[str, str]]) -> None:
 
 def _value(kind: StoreKind, where: str, key: str, value: str) -> str:
     if key not in kind.settings:
-        raise _unusable(where, f"one of {', '.join(kind.settings)}", "another key")
+        raise _unusable(where, f"one of {', '.join(kind.settings)}", "an unknown key")
     if key not in kind.secrets:
         return value
     if not is_reference(value):
@@ -146,7 +146,7 @@ def _value(kind: StoreKind, where: str, key: str, value: str) -> str:
         expected, hint = what_is_missing(value)
         raise EnvironmentMissing(
             "storage-secret-missing",
-            "The secret cannot be read from the place that its reference names",
+            "The secret cannot be read from its reference",
             where=where,
             expected=expected,
             hint=hint,

@@ -115,7 +115,7 @@ class NewFile:
             "The file exists and is not replaced",
             where=str(self.path),
             expected="a path where nothing is",
-            hint="choose another path, or replace the file with --force",
+            hint="choose a different path, or replace the file with --force",
         )
 
     def _unwritable(self, reason: str) -> UsageError:
@@ -139,6 +139,6 @@ class NewFile:
                     "disk-full",
                     "There is no space left to write to",
                     where=str(self.path),
-                    hint="free some space, or choose a path on another disk",
+                    hint="free some space, or choose a path on a different disk",
                 ) from error
             raise self._unwritable(error.strerror or str(error)) from error

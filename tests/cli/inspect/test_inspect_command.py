@@ -188,7 +188,7 @@ def test_what_is_no_checkpoint(make: str, checkpoint: Path, tmp_path: Path) -> N
         "delta": "a Delta table",
         "iceberg": "an Iceberg table",
         "file": "a file",
-        "absent": "no path and no stream of this name",
+        "absent": "no path or stream with this name",
         "inside": "inside a checkpoint",
         "other": "other entries",
     }[make]

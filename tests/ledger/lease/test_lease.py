@@ -209,7 +209,7 @@ def test_a_holder_with_another_clock_is_watched_by_the_clock_here(
     else:
         wait_until_free(ledger, STREAM, wait_s=0, say=said.append, expires_s=0.3)
         assert Lease.acquire(ledger, STREAM, folder, "apply").fence == 5
-    assert "is of another clock, that of elsewhere; watching for 0.3 s" in said[0] or alive
+    assert "was made by the clock of elsewhere; watching for 0.3 s" in said[0] or alive
 
 
 def test_leases_of_a_dead_host_are_watched_together(ledger: Ledger, clock: Clock) -> None:

@@ -322,4 +322,4 @@ def test_the_journal_has_what_to_do_by_hand(project: ObjectsProject) -> None:
     project.apply(plan, stopped=True)
     folder = project.home / "streams" / ADOPTED / "operations" / plan.id
     journal: Any = (folder / "journal.jsonl").read_text()
-    assert f"{folder}/kept, metadata last" in journal
+    assert f"copy the files of {folder}/kept to " in journal

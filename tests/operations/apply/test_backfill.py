@@ -139,7 +139,7 @@ def test_files_that_were_read_or_will_be_read_are_refused(project: Project) -> N
         assert (refused.value.code, refused.value.found) == ("backfill-overlaps", file.path)
     files = old_files(project, 3)
     _apply(project, project.plan_backfill(files[:2]))
-    with pytest.raises(Refused, match="read already") as again:
+    with pytest.raises(Refused, match="already read") as again:
         project.plan_backfill(files)
     assert again.value.expected == files[2].path
 

@@ -264,7 +264,7 @@ def check_changes(data: bytes, file: StateFile, budget: Budget, *, whole: bool) 
         # RocksDB.scala: the lineage ends with the version before the one that is written.
         raise FormatError(
             "foreign",
-            "the changes are those of another version",
+            "the changes belong to a different version",
             expected=f"a lineage up to version {file.version - 1}",
             found=f"version {before}",
         )

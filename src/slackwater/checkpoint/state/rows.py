@@ -66,7 +66,7 @@ def after_version_byte(spans: Spans) -> Spans:
     rest = spans.cut(_VERSION_BYTES)
     versions = spans.view.bytes[spans.starts]
     if versions.any():
-        raise FormatError("foreign", "a row of another version", expected="version byte 0", found=str(versions.max()))
+        raise FormatError("foreign", "a row's version is unknown", expected="version byte 0", found=str(versions.max()))
     return rest
 
 
@@ -168,7 +168,7 @@ def _read_sortable(column: pa.Array, field: Field) -> pa.Array:
     width = np.dtype(kind).itemsize + 1
     encoded: list[bytes] = [item or b"" for item in column.to_pylist()]
     if any(len(item) not in {width, 1} for item in encoded):
-        raise FormatError("torn", "a sorted column of another width", expected=f"{width} bytes", found="other")
+        raise FormatError("torn", "a sorted column of a different width", expected=f"{width} bytes", found="other")
     joined = np.frombuffer(b"".join(item.ljust(width, b"\0") for item in encoded), np.uint8).reshape(-1, width)
     values = np.ascontiguousarray(joined[:, 1:]).view(kind)[:, 0]
     if name in {"float", "double"}:
@@ -352,7 +352,7 @@ class _AvroReader:
                 self._long()
             # Each item but a void takes at least one byte; a larger count is damage, for which no memory may be taken.
             if count > self._end - self.position + _MOST_EMPTY_ITEMS:
-                raise FormatError("torn", "a list too long to be one", expected="a count", found=str(count))
+                raise FormatError("torn", "the list is too long", expected="a count", found=str(count))
             items.extend(read_one() for _ in range(count))
         return items
 
@@ -369,7 +369,7 @@ class _AvroReader:
             value |= (byte & 0x7F) << (7 * place)
             if not byte & 0x80:
                 return (value >> 1) ^ -(value & 1)
-        raise FormatError("torn", "a number too long to be one", expected="a varint", found=f"byte {self.position}")
+        raise FormatError("torn", "the number is too long", expected="a varint", found=f"byte {self.position}")
 
     def _take(self, count: int) -> bytes:
         end = self.position + count

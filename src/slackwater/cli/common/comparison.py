@@ -94,11 +94,11 @@ def check_pipeline(
         if len(named or definitions) != 1:
             raise UsageError(
                 "stream-of-checkpoint",
-                "The pipeline file has several streams, and none of them names this checkpoint",
+                "The pipeline file has several streams, but none with this checkpoint",
                 where=loaded.reference,
                 expected=f"one stream, or one with checkpoint={checkpoint!r}",
                 found=", ".join(one.name for one in definitions),
-                hint="give the stream of this checkpoint the path of it, or a pipeline file of its own",
+                hint="set checkpoint= of the stream to this path, or give the stream a separate pipeline file",
             )
         definitions = named or definitions
         generations = {definitions[0].name: GenerationRecord(definitions[0].full_name, 1, checkpoint)}

@@ -346,7 +346,7 @@ def confirm(stream: str, what: str, kind: str = "stream", given: str = "--yes") 
     """Have a name typed; ``given`` replaces typing. Raises Refused for another name, UsageError without a terminal."""
     name = stream.rpartition("/")[2]
     if not sys.stdin.isatty():
-        raise UsageError("unconfirmed", "There is no terminal to confirm on", hint=f"give {given}")
+        raise UsageError("unconfirmed", "There is no terminal for the confirmation", hint=f"give {given}")
     try:
         typed = err().input(f"Type the {kind}'s name ({name}) to {what}: ").strip()
     except EOFError:
@@ -360,10 +360,10 @@ def check_name(stream: str, typed: str) -> None:
     if typed not in (name, stream):
         raise Refused(
             "name-mistyped",
-            "Another name was typed; nothing was changed",
+            "A different name was typed; nothing was changed",
             expected=name,
             found=typed or "nothing",
-            hint="repeat the command, and type the name that it asks for",
+            hint="repeat the command, and type the requested name",
         )
 
 

@@ -243,7 +243,7 @@ def prune(parser: Parser) -> None:
     add_home(parser)
     add_format(parser)
     parser.epilog = (
-        "What was deleted cannot be restored, and an operation whose old generation was deleted cannot be undone. "
+        "A deleted generation cannot be restored, and its operation cannot be undone. "
         "A running stream is not disturbed. An interrupted prune is finished by the next one."
     )
 

@@ -42,7 +42,7 @@ def doctor(parser: Parser) -> None:
     error = "the stack trace or log of a failed query, - for stdin; without a target only the text is explained"
     parser.takes("--error", "FILE|-", error)
     parser.flag("--verify", "read every file that the marks depend on, not only the newest")
-    pipeline = "compare the code in this pipeline with the kept state, too; starts Spark, and no query"
+    pipeline = "also compare the code in this pipeline with the kept state; starts Spark, but no query"
     parser.takes("--pipeline", "FILE|MODULE", pipeline)
     add_spark(parser)
     add_home(parser)
@@ -80,7 +80,7 @@ def evidence(parser: Parser) -> None:
     error = "the stack trace or log of a failed query, - for stdin: its causes are added, and not its text"
     parser.takes("--error", "FILE|-", error)
     parser.flag("--verify", "read every file that the marks depend on, not only the newest")
-    pipeline = "compare the code in this pipeline with the kept state, too; starts Spark, and no query"
+    pipeline = "also compare the code in this pipeline with the kept state; starts Spark, but no query"
     parser.takes("--pipeline", "FILE|MODULE", pipeline)
     messages = "add the error messages of runs, which can quote rows and secrets that no rule recognises"
     parser.flag("--messages", messages)

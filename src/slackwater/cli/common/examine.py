@@ -92,7 +92,7 @@ def _is_path(target: str) -> bool:
 def _nothing(target: str) -> NotFound:
     return NotFound(
         "no-checkpoint",
-        "There is no path and no stream of this name",
+        "There is no path or stream with this name",
         where=target,
         hint=f"{command('status')} shows the streams of this home",
     )
@@ -141,7 +141,7 @@ def examine(
         if target is None or not _is_there(target):
             raise UsageError(
                 "sink-of-stream",
-                "--sink is for a checkpoint that Slackwater has not recorded: of a stream the output is recorded",
+                "--sink is only for a checkpoint that is not recorded: the output of a stream is known",
                 found=target or "no LOCATION",
                 hint=f"leave --sink out: {again}",
             )
@@ -219,7 +219,7 @@ def require_output(sink: str, otherwise: str) -> Identity:
     if found is None:
         raise NotFound(
             "no-output",
-            "There is no output of a known kind at this location",
+            "No known kind of output is at this location",
             where=sink,
             expected="the log of Spark's file sink, of a Delta table or of an Iceberg table",
             found="none of these",

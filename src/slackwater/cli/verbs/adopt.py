@@ -128,7 +128,7 @@ def _stream(
     if STREAM_NAME.fullmatch(name) is None:
         raise UsageError(
             "adopt-name",
-            "This cannot be the name of a stream, which is the name of a folder",
+            "A stream cannot have this name, which is used for a folder",
             expected="letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 100",
             found=repr(name),
             hint="give one with --name",
@@ -137,7 +137,7 @@ def _stream(
     if found is not None and found.full_name != full_name:
         raise Refused(
             "adopt-known",
-            f"The checkpoint is that of stream {found.full_name}",
+            f"The checkpoint belongs to stream {found.full_name}",
             where=location,
             expected=found.full_name,
             found=full_name,
@@ -147,10 +147,10 @@ def _stream(
         if full_name in workspace.ledger.stream_names():
             raise Refused(
                 "adopt-taken",
-                f"Stream {full_name} has another checkpoint",
+                f"Stream {full_name} has a different checkpoint",
                 expected="a name of its own for this checkpoint",
                 found=full_name,
-                hint=f"give another name: {command('adopt', location, '--name', 'NAME')}",
+                hint=f"give a different name: {command('adopt', location, '--name', 'NAME')}",
             )
         return StreamRecord(WATCHED, name, identity, "append", "", id=str(uuid.uuid4())), False
     return found if sink is None else _with_sink(found, identity), True
@@ -161,10 +161,10 @@ def _with_sink(stream: StreamRecord, sink: Identity) -> StreamRecord:
     if not is_same_sink(stream.sink, sink) and not is_same_sink(sink, stream.sink):
         raise Refused(
             "adopt-sink",
-            f"Stream {stream.full_name} is known with another output",
+            f"Stream {stream.full_name} is known with a different output",
             expected=sink_text(stream.sink),
             found=sink_text(sink),
-            hint="leave --sink out; of a program, see that it is started with the same arguments as usual",
+            hint="leave --sink out; if it is a program, check that it is started with its usual arguments",
         )
     return stream if stream.has_output else stream._replace(sink=sink)
 
@@ -285,7 +285,7 @@ def _reader_of(reference: str, runtime: QueryRuntime, session: tuple[str, ...]) 
             where=program,
             expected=".writeStream in the file, or in what it imports, and no Pipeline",
             found="none, or a Pipeline",
-            hint=f"name the program that is started with this checkpoint: 'app.py -- ARGUMENTS'; or the directory of "
+            hint=f"give the program that uses this checkpoint: 'app.py -- ARGUMENTS'; or the directory of "
             f"its output: {command('adopt', 'LOCATION', '--sink', 'DIRECTORY')}",
         )
 

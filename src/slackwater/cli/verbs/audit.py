@@ -158,9 +158,9 @@ def run_drills(
         if any(folder.iterdir()):
             raise UsageError(
                 "audit-folder",
-                "The audit's folder must be a new or an empty one",
+                "The audit's folder must be new or empty",
                 where=str(folder),
-                hint="choose another with --folder",
+                hint="choose a different folder with --folder",
             )
     progress.works_in(folder)
     session = session_options(loaded, settings, ONE_CORE, {**options.spark, **FIXED})
@@ -312,7 +312,7 @@ def steps_of(stream: str, options: AuditOptions, reference: Mapping[int, Mapping
     if without is not None:
         raise UsageError(
             "audit-drill",
-            f"Drill {without} cannot be done: the function runs too few lines of the pipeline's own files",
+            f"Drill {without} is impossible: the function runs too few lines of the pipeline's own files",
             where=f"stream {stream}",
             expected="two lines or more, in files below the folder of the pipeline file",
             found=f"{len(typical['lines'])} in an uninterrupted batch",

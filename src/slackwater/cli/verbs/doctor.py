@@ -156,7 +156,7 @@ def _errors(one: Diagnosis) -> Iterator[Text]:
             seen = "possible" if without_files else _CAUSES[cause.state].format(by=cause.by).removesuffix(": ")
             yield _line("", f"{cause.code} ({cause.title}): {seen}")
         if all(cause.state == "excluded" for cause in error.causes):
-            yield _line("", "it is the text of another checkpoint, or what it reports has been repaired since")
+            yield _line("", "the text is about a different checkpoint, or the problem has been repaired since")
         if error is one.errors[0] and (signs := signs_of(error)):
             yield _line("not decided", "the text alone does not tell the cause")
             yield from (_line("", f"{code} if {sign}") for code, sign in signs.items())

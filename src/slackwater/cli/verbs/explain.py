@@ -114,7 +114,7 @@ def explanation(code: str) -> Explanation:
     near = get_close_matches(code, [known for known, _ in all_codes()], n=3)
     raise UsageError(
         "code-unknown",
-        "There is no finding and no error with this code",
+        "No finding or error has this code",
         expected=f"a code such as {', '.join(near)}" if near else "a code that the list of all codes has",
         found=shortened(code),
         hint=command("explain", near[0]) if near else command("explain"),

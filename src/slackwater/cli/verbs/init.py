@@ -96,11 +96,11 @@ def _require_empty(target: Path) -> bool:
     if found is not None:
         raise Refused(
             "init-not-empty",
-            "An example project is laid out in a new or empty folder only; nothing was changed",
+            "An example project needs a new or empty folder; nothing was changed",
             where=str(target),
             expected="a folder that does not exist or is empty",
             found=found,
-            hint=f"give another folder: {command('init', 'DIR')}",
+            hint=f"give a different folder: {command('init', 'DIR')}",
         )
     return existed
 

@@ -72,7 +72,7 @@ def parse_range(text: str) -> _Range:
     if first is not None and last is not None and first > last:
         raise UsageError(
             "batch-range",
-            "A range of batches starts with the older one",
+            "A range of batches starts with the older batch",
             found=repr(text),
             hint=f"the older one first: {last}..{first}",
         )

@@ -36,7 +36,7 @@ def released(workspace: Workspace, name: str) -> StreamRecord:
             f"Stream {stream.full_name} is run from a pipeline file: its checkpoint is a part of the home",
             expected="a stream of a program that starts its own queries",
             found=stream.full_name,
-            hint=f"to begin again, plan a reset: {command('plan', 'reset', stream.full_name, '--from', 'earliest')}",
+            hint=f"to start again, plan a reset: {command('plan', 'reset', stream.full_name, '--from', 'earliest')}",
         )
     for finding in unfinished(workspace.ledger.open_operation(stream.full_name), None, stream.session):
         raise refusal(finding, stream.name)
@@ -44,10 +44,10 @@ def released(workspace: Workspace, name: str) -> StreamRecord:
     if kept:
         raise Refused(
             "release-kept",
-            f"Operations on stream {stream.full_name} keep the checkpoint that they have replaced",
+            f"Operations on stream {stream.full_name} keep the checkpoint that they replaced",
             expected="no operation that can be undone",
             found=", ".join(kept),
-            hint=f"delete what they keep: {command('prune', stream.full_name, '--keep', '0')}",
+            hint=f"delete these checkpoints: {command('prune', stream.full_name, '--keep', '0')}",
         )
     return stream
 
@@ -78,7 +78,7 @@ def release(*, stream: str, yes: bool, home: str | None, stopped: bool, shown_as
         location = workspace.ledger.generation(found.full_name, found.current_generation).location
         is_there = open_read_store(location).exists("")
         if not yes:
-            then = "stays as it is" if is_there else "does not exist any more"
+            then = "stays as it is" if is_there else "no longer exists"
             err().print(f"{found.full_name}: the record of its batches will be deleted; {location} {then}")
             confirm(found.full_name, "forget it")
         release_stream(workspace, found.full_name, stopped=stopped)

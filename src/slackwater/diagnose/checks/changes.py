@@ -97,7 +97,7 @@ _SINGLE = (0,)
 def partitions_edited(facts: Facts) -> Iterator[Found]:
     """The number of state partitions is not the pinned one.
 
-    Condition: the newest committed batch pins another number of shuffle partitions than its state has.
+    Condition: the newest committed batch pins a different number of shuffle partitions than its state has.
     Effect: with too low a number Spark silently ignores state partitions and looks for keys in the wrong
     partitions; with too high a number it fails with "1.delta does not exist".
     How to confirm: compare the setting with the partitions in `slackwater inspect STREAM --operators`.
@@ -152,7 +152,7 @@ def provider_edited(facts: Facts) -> Iterator[Found]:
     if pinned in _FORMS and found and _FORMS[pinned] not in found:
         files = " and ".join(sorted(str(one) for one in found))
         yield Found(
-            f"batch {checkpoint.planned} pins {pinned}, and the files of the state are those of the {files} provider",
+            f"batch {checkpoint.planned} pins {pinned}, but the state was written by the {files} provider",
             where=f"{facts.checkpoint.location}/offsets/{checkpoint.planned}",
             expected=f"the provider of the files in state/: {files}",
             found=pinned,
@@ -172,7 +172,7 @@ def provider_edited(facts: Facts) -> Iterator[Found]:
 def session_setting_ignored(facts: Facts) -> Iterator[Found]:
     """A setting of the session has no effect on this checkpoint.
 
-    Condition: the session of `--pipeline`, or else the last run, has another value than the newest batch pins or,
+    Condition: the session of `--pipeline`, or else the last run, has a different value than the newest batch pins or,
     without a pinned value, than Spark's default for old checkpoints.
     Effect: Spark uses the value of the checkpoint, and only logs a warning.
     How to confirm: `slackwater inspect STREAM` lists the pinned settings.

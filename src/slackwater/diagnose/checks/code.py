@@ -20,13 +20,13 @@ _COMPUTE = mention("plan", "rebuild", "STREAM", "--pipeline", "FILE")
 _PROCESS = mention("plan", "reset", "STREAM", "--from", "earliest", "--pipeline", "FILE")
 REMEDIES_BY_GOAL: Mapping[ChangeGoal | None, Mapping[str, str]] = {
     "rebuild": {
-        "remedy": f"`{_COMPUTE}` computes the state again with the new code; or bring the old code back. Where only a "
+        "remedy": f"`{_COMPUTE}` computes the state again with the new code; or restore the old code. Where only a "
         "setting of the session differs, start with the old one: batches are replayed under the settings of their "
         "runs.",
         "safe": "yes; the plan shows which batches are read again, and the old checkpoint is kept until it is pruned.",
     },
     "reset": {
-        "remedy": f"`{_PROCESS}` processes everything again; or bring the old code back, or give the changed stream a "
+        "remedy": f"`{_PROCESS}` processes everything again; or restore the old code, or give the changed stream a "
         "new name and a new output.",
         "safe": "the plan shows what happens to the output, and which rows the sources no longer have. A rebuild would "
         "not make the output right.",
@@ -248,7 +248,7 @@ CHANGES = (
         "The environment of a Python function has changed.",
         "the time zone of the process, an environment variable that the function names, or a setting "
         "`spark.executorEnv.*` differs. Values are recorded with each run, except secrets. These are notes only: "
-        "another version of Python or of a library that the function uses, another locale encoding, and changes for"
+        "a different version of Python or of a library that the function uses, the locale encoding, and changes for"
         " functions after the state or of a batch.",
         "rows of the kept state were computed with the old values. A rebuild replays batches with the values of "
         "their runs and makes the same state: start with the old values, or accept the change.",
@@ -279,7 +279,7 @@ CHANGES = (
         "join-type-changed",
         "The type of a stream-stream join has changed.",
         "the type (inner, left, right, full or semi) differs.",
-        "an outer join records which rows have matched. Spark 4.3 can silently accept the state of another type: "
+        "an outer join records which rows have matched. Spark 4.3 can silently accept state of a different type: "
         "rows without a match are then missing, or written although they had a match.",
         acceptable=False,
         only_with=JOIN,

@@ -43,7 +43,7 @@ def log_cleaned(facts: Facts) -> Iterator[Found]:
 def table_replaced(facts: Facts) -> Iterator[Found]:
     """The source table was created again.
 
-    Condition: the stream's position names another table id than the Delta table at the recorded path.
+    Condition: the stream's position has a different table id than the Delta table at the recorded path.
     Effect: Delta refuses to continue with DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE.
     How to confirm: compare the id in `slackwater inspect STREAM` with `DESCRIBE DETAIL` of the table.
     Remedy: restore the old table; or, if the new table has all rows, process it into a new output: `slackwater plan
@@ -55,7 +55,7 @@ def table_replaced(facts: Facts) -> Iterator[Found]:
     for one in lacking(
         facts,
         "table-replaced",
-        "the Delta table that source {source} reads was created again: the position belongs to another table",
+        "the Delta table that source {source} reads was created again: the position belongs to a different table",
     ):
         yield one._replace(
             next=reset_command(facts.snapshot),
@@ -73,9 +73,9 @@ def table_replaced(facts: Facts) -> Iterator[Found]:
     needs=("sink",),
 )
 def transaction_ahead(facts: Facts) -> Iterator[Found]:
-    """The output has transactions of another application that are ahead of the checkpoint.
+    """The output has transactions of a different application that are ahead of the checkpoint.
 
-    Condition: the Delta table's log has only transactions of another application id, with numbers at or above the
+    Condition: the Delta table's log has only transactions of a different application id, with numbers at or above the
     checkpoint's next batch.
     Effect: a batch function that passes this id as `txnAppId` silently writes nothing until its batches pass
     that number. The cause is often a new checkpoint with an old id.

@@ -16,7 +16,7 @@ from slackwater.sources import kind_of
 def file_changed(facts: Facts) -> Iterator[Found]:
     """A source file was changed after it had been read, or planned.
 
-    Condition: files in a source's log have another modification time or size than when they were read. A start
+    Condition: files in a source's log have a different modification time or size than when they were read. A start
     checks the newest ten entries.
     Effect: Spark knows a file only by its path. Rows added later are never read; a planned batch reads the new
     content, which may differ from an interrupted attempt's rows.
@@ -116,7 +116,7 @@ def files_removed(facts: Facts) -> Iterator[Found]:
 def output_read_in_part(facts: Facts) -> Iterator[Found]:
     """The source reads the output of a file sink that hides files.
 
-    Condition: a file source reads the output of Spark's file sink, whose log lists files under another path, as
+    Condition: a file source reads the output of Spark's file sink, whose log lists files under a different path, as
     after a move.
     Effect: the source silently misses these files.
     How to confirm: compare the addresses in the output's log with the folder.
@@ -133,8 +133,8 @@ def output_read_in_part(facts: Facts) -> Iterator[Found]:
                 files = sum(elsewhere.values())
                 in_words = counted(files, "file")
                 yield Found(
-                    f"source {source.name} reads the output of a file sink whose log lists {in_words} in another "
-                    "place: these rows are not read",
+                    f"source {source.name} reads the output of a file sink whose log lists {in_words} in a "
+                    "different place: these rows are not read",
                     where=location,
                     expected=f"files below {location}",
                     found=f"files below {folder}",
@@ -268,8 +268,8 @@ def log_ahead(facts: Facts) -> Iterator[Found]:
                 found=f"entry {newest}",
                 at_stake=f"the files of {unread} entries",
                 advice=(
-                    "if offsets/ and commits/ were restored from an older copy, restore sources/ and the output from "
-                    "it too"
+                    "if offsets/ and commits/ were restored from an older copy, also restore sources/ and the output "
+                    "from it"
                 ),
                 next=rebuild(facts),
                 facts={"source": source.name, "planned": last, "newest": newest, "batch": batch},
@@ -284,7 +284,7 @@ def log_entry_missing(facts: Facts) -> Iterator[Found]:
     Effect: Spark fails at each start with "batch M doesn't exist"; M is the entry's number, not a batch id.
     How to confirm: `slackwater inspect STREAM` shows the first and the last entry of the log.
     Remedy: `slackwater plan rebuild STREAM` writes a checkpoint with the log from the ledger's copy.
-    Safety: yes; Spark wrote these entries. Without `sources/N` Spark fails as well; a new checkpoint reads
+    Safety: yes; Spark wrote these entries. Without `sources/N` Spark also fails; a new checkpoint reads
     every file twice.
     References: Structured Streaming Programming Guide, "Input Sources"
     """

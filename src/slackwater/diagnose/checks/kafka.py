@@ -109,7 +109,7 @@ def batch_too_large(facts: Facts) -> Iterator[Found]:
 def behind_position(facts: Facts) -> Iterator[Found]:
     """A partition ends before the position of the stream.
 
-    Condition: the topic was created again, its log was cut, or the brokers belong to another cluster. No recorded
+    Condition: the topic was created again, its log was cut, or the brokers belong to a different cluster. No recorded
     topic id or record time shows the cause.
     Effect: with `failOnDataLoss` the query fails. Without it Spark continues at the lower end and never reads
     records already in a new topic.
@@ -127,7 +127,7 @@ def behind_position(facts: Facts) -> Iterator[Found]:
         facts,
         "behind-position",
         "{parts} partitions of source {source} end before the position of the stream: the topic was "
-        "created again, its log was cut, or this is another cluster",
+        "created again, its log was cut, or this is a different cluster",
         ways=ways,
     ):
         yield one._replace(advice=ways)
@@ -193,7 +193,7 @@ def partitions_gone(facts: Facts) -> Iterator[Found]:
     back, its rows are doubled.
     How to confirm: `kafka-topics.sh --describe` lists the partitions; `slackwater offsets STREAM` the stream's
     positions.
-    Remedy: create the topic again under another name, or subscribe to it; if it was removed on purpose, start once
+    Remedy: create the topic again under a different name, or subscribe to it; if it was removed on purpose, start once
     with `failOnDataLoss=false`, and set it back to true.
     Safety: unread records of a deleted topic are lost. If the option stays false, later losses are silent.
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss

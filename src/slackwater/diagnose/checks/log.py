@@ -193,7 +193,7 @@ def entry_copied(facts: Facts) -> Iterator[Found]:
     for log, copies in (("offsets", plans), ("commits", commits)):
         for batch, older, what, value in copies[-1:]:
             yield Found(
-                f"{log}/{batch} has the {what} of batch {older}: one of the two entries is a copy of another",
+                f"{log}/{batch} has the {what} of batch {older}: one of the two entries is a copy",
                 where=f"{facts.checkpoint.location}/{log}/{batch}",
                 expected=f"a {what} of its own",
                 found=f"{value}, as in {log}/{older}",

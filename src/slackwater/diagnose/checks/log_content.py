@@ -66,7 +66,7 @@ def metadata_missing(facts: Facts) -> Iterator[Found]:
     How to confirm: `slackwater inspect LOCATION` shows no query id.
     Remedy: write the file again with the query id, as the finding shows. Besides the ledger, the driver's log and
     progress events have the id. Exclude the checkpoint and the output from cleanup rules.
-    Safety: yes, with the old id. With a new id or checkpoint, the sink sees another query.
+    Safety: yes, with the old id. With a new id or checkpoint, the sink sees a different query.
     References: SPARK-55058
     """
     checkpoint = facts.checkpoint
@@ -110,7 +110,7 @@ def offsets_entry_edited(facts: Facts) -> Iterator[Found]:
     """An entry of offsets/ differs from what Spark wrote there.
 
     Condition: one of the two newest entries of `offsets/`, of a committed batch, has the planning time of the
-    ledger's copy, but other offsets, pinned settings or another watermark.
+    ledger's copy, but different offsets, pinned settings or a different watermark.
     Effect: lower offsets read rows twice under a new batch id, which no sink drops; higher offsets skip rows;
     kept state no longer fits. Spark does not report it; `slackwater run FILE` refuses to start.
     How to confirm: `slackwater ledger STREAM --batches 0..` shows the recorded ranges; `slackwater inspect STREAM` the
@@ -211,7 +211,7 @@ def query_id_changed(facts: Facts) -> Iterator[Found]:
     """The query id is not the one that wrote the output.
 
     Condition: the query id in the file `metadata` differs from the ledger's record; or batches are committed, and
-    the output's log has only transactions of another query id.
+    the output's log has only transactions of a different query id.
     Effect: Delta's and Iceberg's own sinks recognise a batch by query id and number. Under another id they
     silently accept it again.
     How to confirm: `slackwater inspect LOCATION` shows the query id; look for `txn` in the newest entries of

@@ -212,7 +212,7 @@ def no_data_batch_pending(snapshot: Snapshot) -> Iterator[Found]:
     also=("LOG-11",),
 )
 def range_changed(snapshot: Snapshot) -> Iterator[Found]:
-    """The next batch is planned with another range than the one that the sink has written.
+    """The next batch is planned with a different range than the sink has written.
 
     Condition: the sink has the planned batch, and its offsets in offsets/ differ from the ledger's.
     Effect: the sink would silently skip the rows of the new range.
@@ -226,12 +226,12 @@ def range_changed(snapshot: Snapshot) -> Iterator[Found]:
     if newest != newest_allowed(snapshot) or not snapshot.marks.next_is_planned or not range_differs(snapshot):
         return
     yield Found(
-        f"the sink holds batch {newest}, but the checkpoint has planned batch {newest} with another range; "
+        f"the sink holds batch {newest}, but the checkpoint has planned batch {newest} with a different range; "
         "the sink would skip its rows silently",
         goal="rebuild",
         next=rebuild_command(snapshot),
         expected=f"the range that was recorded for batch {newest}",
-        found="another range in offsets/",
+        found="a different range in offsets/",
     )
 
 

@@ -111,9 +111,9 @@ def sink_marker_lost(snapshot: Snapshot) -> Iterator[Found]:
     on_output=True,
 )
 def sink_owned(snapshot: Snapshot) -> Iterator[Found]:
-    """The output belongs to another stream.
+    """The output belongs to a different stream.
 
-    Condition: the output's owner file or marker names another stream.
+    Condition: the output's owner file or marker shows a different stream.
     Effect: batch ids of two streams collide in one output: the sink skips a batch whose id the other stream has
     written.
     How to confirm: `slackwater status STREAM` names the owner; `slackwater status` shows the streams of this home.
@@ -162,10 +162,10 @@ def sink_unreadable(snapshot: Snapshot) -> Iterator[Found]:
     Condition: the manifest, log, marker or snapshot with the newest written batch cannot be parsed. The finding has
     the sink's error code, such as `manifest-unreadable`.
     Effect: the batches in the output are unknown, so rows could be lost or doubled.
-    How to confirm: `slackwater status STREAM` names the file, the expected and the found content.
+    How to confirm: `slackwater status STREAM` shows the file, the expected and found content.
     Remedy: move a damaged manifest entry of a file sink away, and write its batch again: with `slackwater run FILE`
     if it is not committed, otherwise with `slackwater plan rebuild STREAM`. Restore any other file from a backup.
-    Safety: yes; the damaged file is kept. An older backup than the output is reported as another finding.
+    Safety: yes; the damaged file is kept. An older backup than the output is reported as a separate finding.
     References: docs/decisions/0050-one-snapshot-one-number-line.md
     """
     problem = snapshot.output.unreadable
@@ -203,7 +203,7 @@ def sink_unreadable(snapshot: Snapshot) -> Iterator[Found]:
 def output_damaged(snapshot: Snapshot) -> Iterator[Found]:
     """A file of the output is missing or damaged.
 
-    Condition: a data file that the manifest or table lists is missing or has another size.
+    Condition: a data file that the manifest or table lists is missing or has a different size.
     Effect: written rows are lost; readers fail, or skip them.
     How to confirm: `slackwater status STREAM --verify` looks at every file that the output lists.
     Remedy: restore the files from a backup, or process the batches again: `slackwater plan rebuild STREAM --at
@@ -255,10 +255,10 @@ def orphan_files(snapshot: Snapshot) -> Iterator[Found]:
 
 @Check[Snapshot]("written-in-part", Severity.INFO, order=301, when=When.IN_ORDER)
 def written_in_part(snapshot: Snapshot) -> Iterator[Found]:
-    """One of several outputs has the next batch, another has not.
+    """The next batch is in some of the outputs, but not in all.
 
     Condition: a run was killed between the outputs of one batch.
-    Effect: none; the batch runs again with its planned range, and outputs that have it skip it.
+    Effect: none; the batch runs again with its planned range, and outputs with this batch skip it.
     How to confirm: `slackwater status STREAM` shows the newest batch of each output.
     Remedy: `slackwater run FILE`.
     Safety: yes; each output shows its own batches.
@@ -268,7 +268,7 @@ def written_in_part(snapshot: Snapshot) -> Iterator[Found]:
     if snapshot.marks.planned >= 0 and having and len(having) < len(snapshot.outputs):
         yield Found(
             f"clean: batch {following} was interrupted between the outputs; it will run again, and be skipped by "
-            f"{' and '.join(having)}, which has it",
+            f"{' and '.join(having)}, which contains it",
             goal="resume",
             next=run_command(snapshot.stream),
         )
@@ -282,7 +282,7 @@ def rows_not_kept(snapshot: Snapshot) -> Iterator[Found]:
     Effect: rows of earlier runs are lost with the process.
     How to confirm: `slackwater sinks` shows each sink's guarantee and its reason.
     Remedy: nothing in a trial; otherwise use a sink that keeps its rows.
-    Safety: a stream with another sink is a new stream with a new name and a new output.
+    Safety: a different sink makes a new stream, with a new name and output.
     References: docs/decisions/0120-sinks-that-show-nothing.md, docs/sinks.md
     """
     delivery = snapshot.output.delivery
@@ -304,13 +304,13 @@ def rows_not_kept(snapshot: Snapshot) -> Iterator[Found]:
     on_output=True,
 )
 def at_least_once(snapshot: Snapshot) -> Iterator[Found]:
-    """The sink guarantees only at least once.
+    """The sink is at-least-once.
 
-    Condition: this kind of sink, with its options, cannot recognise a batch that it has.
-    Effect: a batch that was interrupted after the sink wrote it is written a second time.
+    Condition: this kind of sink, with its options, cannot recognise a written batch.
+    Effect: a batch interrupted after its write is written twice.
     How to confirm: `slackwater sinks` shows each sink's guarantee and its reason.
     Remedy: nothing if readers drop duplicates; otherwise use an exactly-once sink.
-    Safety: a stream with another sink is a new stream with a new name and a new output.
+    Safety: a different sink makes a new stream, with a new name and output.
     References: docs/decisions/0120-sinks-that-show-nothing.md, docs/sinks.md
     """
     delivery = snapshot.output.delivery

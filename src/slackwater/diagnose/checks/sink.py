@@ -76,7 +76,7 @@ def log_large(facts: Facts) -> Iterator[Found]:
     also=("MOVE-05",),
 )
 def output_moved(facts: Facts) -> Iterator[Found]:
-    """The log of the output lists files under another path.
+    """The log of the output lists files under a different path.
 
     Condition: addresses in the output's log are not below its directory: it was moved, copied or is reached under
     another scheme or host.

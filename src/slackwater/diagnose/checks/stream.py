@@ -78,7 +78,7 @@ def misplaced(place: Literal["moved", "copied"], was: str | None) -> Finding:
 
 
 def _misplaced(place: Literal["moved", "copied"], was: str | None) -> Found:
-    was = was or "another place"
+    was = was or "a different place"
     text, accept = f"the home was moved here from {was}", command("home", "accept", "--moved")
     if place == "copied":
         accept = command("home", "accept", "--copied")
@@ -187,7 +187,7 @@ def start_refused(snapshot: Snapshot) -> Iterator[Found]:
 
 @Check[Snapshot]("failed", Severity.WARNING, order=260, risk="stuck", ends_with=FAILED, about="last-run")
 def failed(snapshot: Snapshot) -> Iterator[Found]:
-    """The last run failed, and another run may succeed.
+    """The last run failed; a new run may succeed.
 
     Condition: the current generation's last run ended with an error that is not known to be permanent.
     Effect: the stream does not run; no row is lost or doubled.
@@ -248,7 +248,7 @@ def global_watermark(snapshot: Snapshot) -> Iterator[Found]:
     """
     if snapshot.profile is not None and snapshot.profile.late_in_chain:
         yield Found(
-            "a stateful operator follows another one that returns rows older than the query's watermark: it drops them "
+            "a stateful operator follows an operator that returns rows older than the query's watermark: it drops them "
             "as late, and Spark's check for this is switched off"
         )
 
@@ -289,7 +289,7 @@ def source_not_fault_tolerant(snapshot: Snapshot) -> Iterator[Found]:
     Effect: the rows of an interrupted batch are lost; a restart or a rebuild cannot read them again.
     How to confirm: look for `.format("socket")` in the pipeline.
     Remedy: read from files or Kafka; for a test start the stream under a new name.
-    Safety: yes. With another source it is a new stream: it needs a new name and a new output.
+    Safety: yes. A different source makes a new stream, which needs a new name and a new output.
     References: docs/reference/conformance.md
     """
     sources = snapshot.profile.sources if snapshot.profile is not None else ()

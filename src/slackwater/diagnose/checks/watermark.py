@@ -49,7 +49,7 @@ def _text(milliseconds: int) -> str:
 
 @Check[Facts]("SW-WM-008", Severity.WARNING, risk="wrong", goal="rebuild", certainty="likely")
 def commit_differs(facts: Facts) -> Iterator[Found]:
-    """A batch was planned with another watermark than the commit before it has.
+    """A batch was planned with a different watermark than the commit before it has.
 
     Condition: a batch in `offsets/` and the previous batch in `commits/` have different watermarks. Spark writes
     equal watermarks, so an entry was edited or copied.
@@ -75,7 +75,7 @@ def commit_differs(facts: Facts) -> Iterator[Found]:
         committed, planned = _text(earlier.next_watermark_ms or 0), _text(later.watermark_ms or 0)
         batch, before = later.id, earlier.id
         yield Found(
-            f"batch {batch} was planned with another watermark than the commit of batch {before} has: one of the two "
+            f"batch {batch} was planned with a different watermark than batch {before} committed: one of the two "
             "entries was edited or copied",
             where=f"{facts.checkpoint.location}/offsets/{batch}",
             expected=f"{committed}, as in commits/{before}",
@@ -261,7 +261,7 @@ def state_grows(facts: Facts) -> Iterator[Found]:
             expected="state that the watermark removes again",
             found=f"{after} rows",
             next=check_command(facts.snapshot.stream),
-            advice="have withWatermark before the operator and its column in the key; a young stream grows for a "
-            "while, too",
+            advice="have withWatermark before the operator and its column in the key; a new stream also grows for "
+            "a while",
             facts={"before": before, "after": after, "first": first, "last": last},
         )

@@ -147,7 +147,7 @@ def _replay(action: ReplayBatches, operation: Operation, store: WriteStore, batc
     if ran != batch:
         raise Refused(
             "replay-strayed",
-            "Spark ran another batch than the recorded one",
+            "Spark ran a different batch than the recorded one",
             where=f"stream {operation.plan.stream}",
             expected=str(batch),
             found=str(ran),
@@ -302,7 +302,7 @@ def run_once(operation: Operation, action: OneBatch, record: GenerationRecord, r
     if (found.planned, found.committed) != (action.ran, action.ran):
         raise Refused(
             "replay-strayed",
-            "Spark ran another batch than the one of the backfill",
+            "Spark ran a different batch than the backfill's",
             where=store.location,
             expected=f"batch {action.ran} planned and committed",
             found=f"batch {found.planned} planned, batch {found.committed} committed",

@@ -94,7 +94,7 @@ class Base(Action):
         if operation.store(self.number).exists(""):
             raise Refused(
                 "generation-exists",
-                f"The checkpoint of generation {self.number} exists already, and this operation did not make it",
+                f"The checkpoint of generation {self.number} exists already, and was not made by this operation",
                 where=str(folder),
                 expected="no such folder",
                 hint=f"plan again: {plan_again(operation.plan)}",
@@ -234,12 +234,12 @@ def pipeline_edited(plan: Plan, expected: str, found: str) -> Refused:
     in_output = any(action.reads is not None and action.changes_in_use for action in plan.actions)
     return Refused(
         "pipeline-edited",
-        "The pipeline, or a file that it reads, was edited while the operation was unfinished; rows or state of two "
-        "versions would be mixed",
+        "The pipeline, or a file that it reads, was edited during the operation; rows or state of two versions "
+        "would be mixed",
         where=plan.pipeline_file,
         expected=expected,
         found=found,
-        hint=f"bring the file or the setting back, or go back: {undo_command(plan.id)}"
+        hint=f"restore the file or the setting, or go back: {undo_command(plan.id)}"
         if in_output
         else f"nothing in use was changed; plan again: {plan_again(plan)}",
     )
@@ -310,7 +310,7 @@ def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer
         same_rows = all(code.reads_as(runs.get(batch)) for batch in batches.history.offsets)
         raise Refused(
             "retention-longer",
-            "The present query needs older batches than the plan counted on",
+            "The current query needs older batches than the plan assumed",
             where=f"stream {operation.plan.stream}",
             expected=f"batches from {needed}",
             found=f"batches from {facts.contributing}",

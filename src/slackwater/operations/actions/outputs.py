@@ -374,7 +374,7 @@ class EmptyDirectory(Inverse):
         if readers:
             raise Refused(
                 "backfill-directory-was-read",
-                "The rows of the backfill directory would be removed, but other streams have read them",
+                "Undo would remove the rows of the backfill directory, but other streams have read them",
                 where=output.location,
                 found=", ".join(readers),
                 hint="the backfill directory can stay: the stream does not depend on it",

@@ -74,7 +74,7 @@ class VerifyGeneration(Action):
         ):
             raise Refused(
                 "verify-marks",
-                "The new checkpoint does not have the marks that it should have",
+                "The batch marks of the new checkpoint are wrong",
                 where=store.location,
                 expected=f"planned {self.planned}, committed {self.last}, state {self.state}",
                 found=f"planned {found.planned}, committed {found.committed}, state {found.state}",
@@ -111,7 +111,7 @@ def _check_entry(found: OffsetEntry, recorded: OffsetEntry, batch: int, operatio
     if (found.offsets, found.watermark_ms) != (recorded.offsets, recorded.watermark_ms):
         raise Refused(
             "verify-range",
-            f"Batch {batch} of the new checkpoint has another range or watermark than the recorded one",
+            f"Batch {batch} of the new checkpoint has a different range or watermark than recorded",
             where=f"stream {operation.plan.stream}",
             expected=f"{recorded.offsets} at {recorded.watermark_ms}",
             found=f"{found.offsets} at {found.watermark_ms}",

@@ -240,7 +240,7 @@ class AdoptedDirectory(AdoptedCheckpoint):
         except (Refused, OSError) as error:
             raise Refused(
                 "checkpoint-fixed",
-                f"The directory of the checkpoint cannot change places with another: {error}",
+                f"The directory of the checkpoint cannot be exchanged with a different directory: {error}",
                 where=str(self.staging.real),
                 expected="a directory that can be renamed, and a parent folder that can be written to",
                 hint="mount or move it so that it can be renamed, then run the command again",
@@ -268,7 +268,7 @@ class AdoptedObjects(AdoptedCheckpoint):
 
     @property
     def by_hand(self) -> tuple[str, ...]:
-        back = f"to go back, make the files at {self.location} those of {self.kept}, metadata last"
+        back = f"to go back, copy the files of {self.kept} to {self.location}, metadata last"
         return (f"if the machine fails while files are replaced: {back}; to continue instead, those of {self.built}",)
 
     @property

@@ -109,7 +109,7 @@ def ready(
 def _no_replayer() -> Replayer:
     raise EnvironmentMissing(
         "replayer-unneeded",
-        "The undo of an operation replays nothing",
+        "Undo does not replay batches",
         hint="this is a defect of Slackwater: repeat the command with --debug, and report the traceback",
     )
 
@@ -239,7 +239,7 @@ def _check_whole(workspace: Workspace, plan: Plan) -> None:
         return
     records = (one for stream in workspace.ledger.streams() for one in workspace.ledger.operations(stream.full_name))
     whole = next((one for one in records if one.id == leader), None)
-    hint = "apply the plan that it is a part of"
+    hint = "apply the parent plan"
     if whole is not None:
         pipeline, name = whole.stream.split("/", 1)
         hint = command("apply", str(workspace.home.operation(pipeline, name, leader) / PLAN_FILE), "--yes")
@@ -325,7 +325,7 @@ def _check_derived(workspace: Workspace, plan: Plan, code: QueryRuntime, opened:
 def _plan_edited(plan: Plan, what: str, expected: object, found: object, whole: Plan) -> UsageError:
     return UsageError(
         "plan-damaged",
-        f"The plan was changed or damaged: its {what} are not those of this request",
+        f"The plan was changed or damaged: its {what} do not match this request",
         where=f"stream {plan.stream}",
         expected=_shortened(expected),
         found=_shortened(found),
@@ -349,7 +349,7 @@ def _check_continued(workspace: Workspace, operation: Operation) -> None:
     if operation.journal.being_undone or _status(workspace, operation.plan) == UNDOING:
         raise Refused(
             "undo-unfinished",
-            f"Operation {operation.plan.id} is being undone; what it had built may be removed already",
+            f"Operation {operation.plan.id} is being undone; its results may already be removed",
             where=str(operation.folder),
             hint=undo_command(operation.plan.id),
         )
@@ -361,7 +361,7 @@ def _check_continued(workspace: Workspace, operation: Operation) -> None:
     if not has_plan(recorded, operation.plan):
         raise Refused(
             "plan-differs",
-            f"Operation {operation.plan.id} was started with another plan of this id",
+            f"Operation {operation.plan.id} was started with a different plan of this id",
             where=str(file),
             hint="continue with the plan that it started with: "
             f"{apply_command(str(operation.whole / PLAN_FILE), operation.session)}\n"

@@ -47,10 +47,10 @@ def others_in(plan: Plan) -> Others:
 
 
 def refused(stream: str, found: Others, hint: str) -> Refused:
-    whose = "that others have written" if found.sure else "of which it is unknown whether others have written them"
+    rows = "rows that other writers wrote" if found.sure else "rows that may have been written by other writers"
     return Refused(
         "rows-of-others",
-        f"The operation would take rows out of the output {whose}",
+        f"The operation would remove {rows}",
         where=f"stream {stream}",
         expected="rows of the stream",
         found=found.text,
@@ -75,7 +75,7 @@ def check_restorable(
     ways = ways_with(stream.full_name, reference, traits, is_watched=stream.is_watched, session=stream.session)
     raise Refused(
         "rebuild-insufficient",
-        f"A rebuild of stream {stream.full_name} would not make its output right: "
+        f"A rebuild of stream {stream.full_name} would not correct its output: "
         + "; ".join(one.text for one in found.changes if one.effect is Effect.NOT_RESTORABLE),
         hint="\n".join(ways.lines(found)) or NO_GOAL,
     )
@@ -171,7 +171,7 @@ def check_owner(operation: Operation) -> None:
         if known is not None and known.stream_id != stream.id:
             raise Refused(
                 "sink-owned",
-                f"Operation {operation.plan.id} changes an output that another stream owns; nothing was changed",
+                f"Operation {operation.plan.id} changes an output that a different stream owns; nothing was changed",
                 where=output.location,
                 expected=f"stream {stream.full_name} of home {operation.home.location}",
                 found=f"stream {known.stream} of home {known.home}",
@@ -255,7 +255,7 @@ def _fail(operation: Operation, error: SlackwaterError | OSError) -> None:
         # Most often for the same reason: the store is unreachable.
         raise OutcomeUnknown(
             "apply-interrupted",
-            f"The plan was not applied, and what it had built cannot be removed: {error}",
+            f"The plan was not applied, and its incomplete results cannot be removed: {error}",
             where=f"stream {operation.plan.stream}",
             found=str(left),
             hint=undo_command(operation.plan.id),

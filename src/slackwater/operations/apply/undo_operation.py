@@ -49,7 +49,7 @@ def plan_of_operation(workspace: Workspace, operation: OperationRecord) -> Plan:
     if IDENTIFIER.fullmatch(operation.id) is None:
         raise DataError(
             "ledger-unreadable",
-            "The ledger lists an operation whose id Slackwater did not give",
+            "The ledger lists an operation whose id is not from Slackwater",
             expected="an id such as 20260105T093000-1a2b3c",
             found=operation.id[:60],
             hint="restore the ledger from a backup; nothing was changed",
@@ -75,7 +75,7 @@ def plan_of_operation(workspace: Workspace, operation: OperationRecord) -> Plan:
     if (plan.id, plan.stream) != (operation.id, operation.stream):
         raise UsageError(
             "plan-damaged",
-            "The plan in the folder of the operation belongs to another operation",
+            "The plan in the folder of the operation belongs to a different operation",
             where=str(folder / PLAN_FILE),
             expected=f"{operation.id} on {operation.stream}",
             found=f"{plan.id} on {plan.stream}",

@@ -79,7 +79,7 @@ def check_writer(stream: StreamRecord, replayer: Replayer, *, into_directory: bo
     raise Refused(
         "backfill-watched",
         f"The batch of a backfill is written as the program writes that starts the query of stream {stream.full_name}: "
-        + ("the pipeline file is not that program" if written is None else "it would write it to another output"),
+        + ("the pipeline file is not that program" if written is None else "it would write to a different output"),
         where=f"stream {stream.full_name}",
         expected=sink_text(stream.sink),
         found=stream.pipeline_file if written is None else sink_text(written),
@@ -91,7 +91,7 @@ def check_writer(stream: StreamRecord, replayer: Replayer, *, into_directory: bo
 def _unready(snapshot: Snapshot, found: str, expected: str, then: str) -> Refused:
     return Refused(
         "backfill-unready",
-        f"Stream {snapshot.stream.name} has no position that it could keep",
+        f"Stream {snapshot.stream.name} has no position to keep",
         where=snapshot.generation.location,
         expected=expected,
         found=found,
@@ -169,11 +169,11 @@ def check_free(
     if claimed:
         raise Refused(
             "backfill-overlaps",
-            "The range has rows that batches have read already, or that the stream will read by itself",
+            "The range contains rows that batches have already read, or that the stream will read by itself",
             where=f"source {span.source} of stream {snapshot.stream.full_name}",
             expected=listed(kind.free(live, read)) or "nothing: all of it has been read",
             found=listed(claimed),
-            hint="everything that is free from the start of the range on: "
+            hint="all unread rows from the start of the range: "
             f"{command('plan', 'backfill', snapshot.stream.full_name, '--from', 'earliest')}",
         )
 

@@ -78,7 +78,7 @@ def check_shown(context: PlanContext, written: int) -> None:
             where=snapshot.output.location,
             expected=f"batch {finished} in the sink's own log",
             found="no entry",
-            hint="put the output back if it was moved or deleted; or process everything again: "
+            hint="restore the output if it was moved or deleted; or process everything again: "
             f"{command('plan', 'rebuild', snapshot.stream.full_name, '--at', 'earliest')}",
         )
 
@@ -203,8 +203,8 @@ class Resume(Goal):
             newest = max(context.states, default=None)
             raise Refused(
                 "state-not-kept",
-                f"Stream {snapshot.stream.name} cannot continue after batch {written}: the checkpoint does not keep "
-                "what that needs",
+                f"Stream {snapshot.stream.name} cannot continue after batch {written}: the checkpoint no "
+                "longer has the required files",
                 where=snapshot.generation.location,
                 expected=f"state and commit of batch {written}",
                 found="no state that can be loaded" if newest is None else f"state of batch {newest} as the newest",

@@ -235,7 +235,7 @@ class FirstBatch:
     def _outside(self, what: str, *, expected: str) -> Refused:
         return Refused(
             "target-out-of-range",
-            f"The target is outside of what was processed: {what}",
+            f"The target is outside of the processed range: {what}",
             where=f"stream {self.stream}",
             expected=expected,
             found=target_text(self.target),
@@ -263,6 +263,6 @@ def _counted(kind: Source, span: SourceRange) -> Mapping[str, int | None]:
             "or not recorded",
             where=f"source {span.source}",
             found=kind.describe(span.end),
-            hint="name the first batch: batch:N, or the time since when: time:...",
+            hint="give the first batch: batch:N, or a start time: time:...",
         )
     return counted

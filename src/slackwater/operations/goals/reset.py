@@ -125,7 +125,7 @@ class Reset(Goal):
         if fixed is not None:
             raise Refused(
                 "target-unsupported",
-                f"Source {fixed.source} cannot be at this position before batch 0, as the output would be cleared",
+                f"Source {fixed.source} cannot be at this position before batch 0, because the output would be cleared",
                 where=f"stream {snapshot.stream.full_name}",
                 expected="earliest, or --output keep",
                 found=request.target,

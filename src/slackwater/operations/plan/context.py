@@ -175,7 +175,7 @@ def check_since_start(context: PlanContext, target: int) -> None:
         raise Refused(
             "target-unknown",
             f"Batch {target + 1} predates the last reset or backfill of stream {stream.name} and cannot be used: "
-            "another range was read in between",
+            "a different range was read in between",
             where=f"stream {stream.full_name}",
             expected=f"to continue after batch {begins - 1} or a newer one",
             found=f"to continue after batch {target}" if target >= 0 else "the beginning",
@@ -254,7 +254,7 @@ def require_code(stream: StreamRecord, goal: str, reference: str) -> None:
     if not reference:
         raise Refused(
             "code-needed",
-            f"A {goal} of stream {stream.full_name} runs its query again, and Slackwater does not have its code",
+            f"A {goal} of stream {stream.full_name} runs its query again, but Slackwater does not have the code",
             where=f"stream {stream.full_name}",
             expected=f"the program that starts the query, or a pipeline file with a stream {stream.name} whose "
             "function returns the query's DataFrame",
@@ -345,10 +345,10 @@ def refuse_replaced(stream: str, replaced: Sequence[ChangedFile], unchanged: str
     if is_file and first.read_bytes == first.found_bytes:
         path = unquote(parts.path) if parts.scheme else first.path
         touch = f"touch -d {_time(first.read_ms)} {shlex.quote(path)}"
-        hint += f"\nif only its time was changed and its content was not, set it back: {touch}"
+        hint += f"\nif only its time was changed, set the time back: {touch}"
     raise Refused(
         "source-files-replaced",
-        f"A source file was replaced or changed after stream {stream} had read it{more}: its rows may be others",
+        f"A source file was replaced or changed after stream {stream} had read it{more}: its rows may differ",
         where=first.path,
         expected=_described(first.read_ms, first.read_bytes),
         found=_described(first.found_ms, first.found_bytes),

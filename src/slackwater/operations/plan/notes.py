@@ -154,7 +154,7 @@ def risks_of(
         )
     if replays and profile is not None and profile.by_order:
         risks.append(
-            "the rows of a batch may be replayed in another order: the state is exact if "
+            "the rows of a batch may be replayed in a different order: the state is exact if "
             f"{', '.join(profile.by_order)} gives the same for any order, as --row-order any says"
         )
     if replays and profile is not None and profile.reads_tables:

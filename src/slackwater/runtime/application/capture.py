@@ -163,7 +163,7 @@ def _capture(reference: str, file: Path, loops: set[object], given: SessionOptio
             if end.code not in (None, 0) and not capture.definitions:
                 error, (code, _) = _fails(file, end), split_reference(reference)
                 again = command("check", reference_of(code, ["ARGUMENTS"]))
-                error.hint = f"give the application its own arguments: {again}; --pipeline takes them so, too"
+                error.hint = f"give the application its own arguments: {again}; --pipeline takes them in the same way"
                 raise error from end
         except (KeyboardInterrupt, SlackwaterError):
             raise

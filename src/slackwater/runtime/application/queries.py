@@ -122,7 +122,7 @@ def definition_of(start: Start, code: ApplicationCode) -> StreamDefinition | Non
     if STREAM_NAME.fullmatch(name) is None:
         raise PipelineError(
             "stream-name",
-            "The name of this query cannot be that of a stream, which is the name of a folder",
+            "The name of this query cannot be the name of a stream, which is used for a folder",
             expected="letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 100",
             found=repr(name),
             hint="give the query such a name with .queryName(...)",
@@ -151,10 +151,10 @@ def as_known(definition: StreamDefinition, ledger: Ledger | None) -> StreamDefin
     other = ledger.stream(definition.full_name)
     raise Refused(
         "query-checkpoint",
-        f"Stream {definition.full_name} is known with another checkpoint: two queries have one name, or one was moved",
+        f"Stream {definition.full_name} has a different checkpoint: two queries have one name, or a checkpoint moved",
         expected=ledger.generation(other.full_name, other.current_generation).location,
         found=definition.checkpoint,
-        hint="give the query another name with .queryName(...), or run the application with a home of its own: --home",
+        hint="give the query a new name with .queryName(...), or run the application with a home of its own: --home",
     )
 
 

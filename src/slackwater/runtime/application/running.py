@@ -250,7 +250,7 @@ class RunningQueries(Handler):
         if definition.name in self._active:
             raise Refused(
                 "query-duplicate",
-                f"The application starts two queries that would be stream {definition.full_name}",
+                f"The application starts two queries that map to stream {definition.full_name}",
                 expected="one running query of this name",
                 found=definition.checkpoint,
                 hint="give each query a name of its own with .queryName(...)",

@@ -99,14 +99,14 @@ AFTER_UPDATES = Unsupported(
     'use output_mode="append" with a watermark, or deduplicate before the aggregation',
 )
 LATE_IN_CHAIN = Unsupported(
-    "a stateful operator behind another one that returns late rows",
+    "a stateful operator after an operator that returns late rows",
     "an operator returns rows that are older than the query's global watermark, and the stateful operator behind it "
     "drops them as late",
     f'use output_mode="append" with watermarks, or {SPLIT}',
     GLOBAL_WATERMARK,
 )
 ONCE = Unsupported(
-    "a join of two streams in another mode than append",
+    "a join of two streams in a mode other than append",
     "a join of two streams returns each row once, when it is final, which is append mode",
     'use output_mode="append"',
 )
@@ -297,8 +297,8 @@ def strict_sources(frame: DataFrame, stream: str) -> Iterator[None]:
             except _NOT_FOUND as error:
                 raise Refused(
                     "replay-leaves-out",
-                    f"A replay of stream {stream} could leave out rows silently: options of a source allow that, "
-                    "and this Spark does not let them be replaced",
+                    f"A replay of stream {stream} could silently skip rows: options of a source allow it, "
+                    "and this version of Spark cannot override them",
                     where=source.where,
                     expected=", ".join(f"{name}={value}" for name, value in wanted.items()),
                     found=", ".join(f"{name}={source.options[name]}" for name in wanted),
@@ -358,7 +358,7 @@ def check_left_out(ledger: Ledger, generation: GenerationRecord, planned: int, f
                 f"{found.option}",
                 found=f"{found.found} older",
                 hint=f'read them: set .option("{found.option}", "{found.wanted}") on the source; or move them out of '
-                "its directory, and their rows are left out; then run again",
+                "its directory, so that their rows are skipped; then run again",
             )
 
 

@@ -120,7 +120,7 @@ def resolve(
             "The file has no offset of the source",
             expected=f"source {only_source}",
             found=", ".join(given) or "no source",
-            hint="add the source to the file, or name another one with --only-source",
+            hint="add the source to the file, or choose a different source with --only-source",
         )
     return {
         name: _position(source, wanted, given.get(name)) if name in moved else _unmoved(source)
@@ -177,10 +177,10 @@ def _sources(
         if source.current is not None and expected and recorded not in expected:
             raise unsupported(
                 source.where,
-                "the recorded position is of another kind of source than the query's",
+                "the recorded position belongs to a different kind of source than the query's",
                 expected=" or ".join(one.kind for one in expected),
                 found=recorded.kind,
-                hint="a query whose sources were replaced is another stream: give it a new name and a new output",
+                hint="a query whose sources were replaced is a new stream: give it a new name and a new output",
             )
     return sources
 

@@ -248,11 +248,11 @@ class SparkReplayer:
         if stream.is_watched and not is_same_sink(stream.sink, sink.identity()):
             raise Refused(
                 "swap-unsupported",
-                "The program would write to another output than the one that is to be replaced",
+                "The program writes to a different output than the one being replaced",
                 where=f"stream {stream.full_name}",
                 expected=stream.sink.get("path"),
                 found=sink.identity().get("path"),
-                hint="start from the directory that the program was always started from",
+                hint="start the program from its usual directory",
             )
         checkpoint = open_read_store(generation.location)
         # The check that follows compares the ledger's entries of this checkpoint with those of older ones.

@@ -233,13 +233,13 @@ def check_same_sink(known: StreamRecord, now: StreamRecord) -> None:
         return
     raise Refused(
         "sink-changed",
-        f"Stream {now.full_name} has written to another sink so far",
+        f"Stream {now.full_name} has written to a different sink so far",
         expected=sink_text(known.sink),
         found=sink_text(now.sink),
-        hint="start from the directory that the program was always started from; if this is its output, "
+        hint="start the program from its usual directory; if this is its output, "
         f"{command('release', now.full_name)} forgets the recorded one, and the next start records it"
         if now.is_watched
-        else "start from the directory that the stream was always started from, or give the changed stream a new name",
+        else "start the stream from its usual directory, or give the changed stream a new name",
     )
 
 
@@ -291,7 +291,7 @@ class StartGate:
         if unknown:
             raise UsageError(
                 "accept-unknown",
-                "A change that is to be accepted was not found: --accept takes the code of a change that there is now",
+                "--accept names a change that does not exist",
                 expected=", ".join(sorted(self.found)) or "no --accept: there is no change",
                 found=", ".join(unknown),
                 hint=f"the changes and their codes: {command('check', 'FILE')}",

@@ -229,7 +229,7 @@ def check_reads_all(stream: str, frame: DataFrame) -> None:
                     expected=f"version {fixed} or later of the connector, or no option {option}",
                     found=f"version {version}, and the option {option}",
                     hint=f"use version {fixed} or later of the connector, or remove the option {option}; "
-                    "a run with another trigger reads everything",
+                    "a run with a different trigger reads everything",
                 )
 
 

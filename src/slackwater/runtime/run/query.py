@@ -305,7 +305,7 @@ def _start(begin: Callable[[], StreamingQuery], definition: StreamDefinition) ->
             "query-start",
             f"Spark does not start stream {definition.full_name}: {first_line(error)}",
             where=_place(definition),
-            hint=_hint(str(error)) or "correct the query; what Spark reports names the cause",
+            hint=_hint(str(error)) or "correct the query; Spark's message gives the cause",
         ) from error
 
 

@@ -163,7 +163,7 @@ def _check_trigger(definition: StreamDefinition) -> None:
             if there
             else f"Spark {'.'.join(map(str, REAL_TIME_SINCE))} or later",
             found=f"the {definition.sink.kind} sink" if there else f"Spark {version}",
-            hint='use triggers.processing_time("0 seconds"): each batch starts as soon as the one before it has ended',
+            hint='use triggers.processing_time("0 seconds"): each batch starts when the batch before it ends',
         )
     # Spark tries to run such a query in micro-batches and then fails with "Unknown type of trigger".
     if definition.trigger.kind == "continuous" and not definition.sink.traits.continuous:
@@ -172,7 +172,7 @@ def _check_trigger(definition: StreamDefinition) -> None:
             f"The {definition.sink.kind} sink of stream {definition.full_name} cannot be written continuously",
             expected="a sink that Spark writes continuously, such as Kafka",
             found=f"continuous({definition.trigger.interval!r})",
-            hint='use triggers.processing_time("0 seconds"): each batch starts as soon as the one before it has ended',
+            hint='use triggers.processing_time("0 seconds"): each batch starts when the batch before it ends',
         )
 
 
@@ -314,7 +314,7 @@ def stages(built: Sequence[BuiltStream]) -> list[list[str]]:
                 "pipeline-cycle",
                 "The streams read each other's output in a cycle",
                 found=", ".join(sorted(left)),
-                hint="let one of them read another source, or move it to a pipeline of its own",
+                hint="let one of them read a different source, or move it to a pipeline of its own",
             )
         found.append(stage)
         for name in stage:

@@ -80,7 +80,7 @@ def _check_default_store(spark: Mapping[str, str], named: Iterable[str]) -> None
     if default and local_path_of(default) is None and local is not None:
         raise UsageError(
             "default-file-system",
-            f"A path of this machine would be one on {default} for Spark: it is the default of Hadoop's configuration",
+            f"A local path would be resolved on {default} for Spark: it is the default of Hadoop's configuration",
             where=local,
             expected=f"URIs of the home, of checkpoints and of outputs, such as {default.rstrip('/')}/folder",
             found="a path without a scheme",

@@ -59,7 +59,7 @@ class RecordFile(Generic[R]):
         try:
             fields = json.loads(data)
             if not isinstance(fields, dict) or fields.pop("schema", None) != self.schema:
-                raise self._damaged(backup, "another document")
+                raise self._damaged(backup, "a different document")
             # From JSON and not from the fields: in strict mode pydantic takes a list for a tuple only there.
             return TypeAdapter(self.kind).validate_json(json.dumps(fields), strict=True)
         except (ValueError, RecursionError, ValidationError) as error:
@@ -137,7 +137,7 @@ def read_only(where: str, found: str) -> Refused:
 def foreign(location: str, expected: str, found: str) -> Refused:
     return Refused(
         "backup-foreign",
-        "The backup was made by another operation or from another output",
+        "The backup belongs to a different operation or output",
         where=location,
         expected=expected,
         found=found,
@@ -360,7 +360,7 @@ def check_swap(
         if owner is None or owner.stream_id != swap.stream_id:
             raise Refused(
                 "swap-foreign",
-                "The output and its staged output are not both of this stream",
+                "The output or its staged output does not belong to this stream",
                 where=location,
                 expected=f"the owner {swap.stream_id} of both",
                 found="no owner" if owner is None else f"stream {owner.stream} of home {owner.home}",
@@ -382,7 +382,7 @@ def check_unmoved(location: str, swap: Swap, version: str) -> None:
     if swap.version not in {None, version}:
         raise Refused(
             "swap-moved",
-            "Others have changed the output since the swap was planned: their rows would go with it",
+            "Other writers changed the output after the swap was planned: their rows would be lost",
             where=location,
             expected=swap.version,
             found=version,
@@ -416,7 +416,7 @@ def absent(location: str, operation: str, found: str) -> Refused:
 def occupied(location: str, operation: str, found: str) -> Refused:
     return Refused(
         "staged-foreign",
-        "Something that is not marked as the operation's own is in the place of its staged output",
+        "The path of the staged output is occupied by something that the operation did not make",
         where=location,
         expected=f"the staged output of operation {operation}, or nothing",
         found=found,
@@ -427,11 +427,11 @@ def occupied(location: str, operation: str, found: str) -> Refused:
 def incomplete(location: str, expected: str, found: str) -> Refused:
     return Refused(
         "stage-incomplete",
-        "The output does not have all that its staged output must start with",
+        "The output lacks rows that the staged output must start with",
         where=location,
         expected=expected,
         found=found,
-        hint="replay from an older batch, or from batch 0, which needs nothing of the output",
+        hint="replay from an older batch, or from batch 0, which does not need the output",
     )
 
 

@@ -355,7 +355,7 @@ def _unstaged(where: str | None) -> Refused:
         "swap-unsupported",
         "This output cannot be staged and swapped",
         where=where,
-        hint="plan again with another --output",
+        hint="plan again with a different --output",
     )
 
 

@@ -285,7 +285,7 @@ _BY_STATE: tuple[tuple[str, Problem], ...] = (
         "21000",
         Problem(
             "sink-keys-repeated",
-            "One batch has several rows with the same key: which of them to keep is unknown",
+            "One batch has several rows with the same key: the row to keep is unknown",
             "make the keys unique in the query, or name all columns that identify a row in keys=(...)",
         ),
     ),
@@ -295,8 +295,8 @@ _BY_STATE: tuple[tuple[str, Problem], ...] = (
         "42",
         Problem(
             "sink-table-changed",
-            "The table is not as it was when the query started",
-            "put the column or table back, or change the query, and run the stream again",
+            "The table has changed since the query started",
+            "restore the column or table, or change the query, and run the stream again",
         ),
     ),
     ("53", Problem("sink-resources", "The database server lacks a resource", "free disk, memory or connections")),

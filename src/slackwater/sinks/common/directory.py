@@ -59,7 +59,7 @@ def owned(
     """The error for a different stream's output; ``missing`` describes an output without a mark."""
     return Refused(
         "sink-owned",
-        f"Another stream writes to the output of stream {stream}: it would skip batches of this one",
+        f"Another stream writes to the output of stream {stream}: it would skip batches of this stream",
         where=where,
         expected=f"stream {stream}" + (f" of home {home}" if home else ""),
         found=f"stream {mark.stream} of home {mark.home}" if mark else missing,
@@ -253,7 +253,7 @@ def directory(path: object, example: str) -> str:
     if reserved:
         raise PipelineError(
             "sink-path",
-            f"A URI with {reserved} names one output directory for Spark and another for other programs",
+            f"A URI with {reserved} means one output directory for Spark and a different directory for other programs",
             expected=f"a plain path, or a URI without {reserved}",
             found=repr(found),
             hint="give a plain path, in which these characters have no special meaning",

@@ -68,7 +68,7 @@ def lost(where: str, expected: int, found: int | None) -> StreamFailed:
     """The error for lost rows; ``found`` ``None``: the staged table does not exist."""
     return StreamFailed(
         "sink-staged-lost",
-        "The database has not kept the rows that the tasks of the batch staged; nothing of the batch is published",
+        "The database lost the rows staged by the batch's tasks; no row of the batch is published",
         where=where,
         expected=f"{expected} rows",
         found="no table" if found is None else f"{found} rows",
@@ -172,7 +172,7 @@ class Marker:
         if shown < published:
             raise StreamFailed(
                 "sink-set-back",
-                f"The database has lost batches that this run of stream {context.stream} had published",
+                f"The database lost batches that this run of stream {context.stream} had published",
                 where=self.target,
                 expected=f"batch {published} or later in {TABLE}",
                 found=newest_batch(shown),

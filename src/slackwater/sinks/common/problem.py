@@ -53,16 +53,16 @@ def table_unchecked(table: str, path: str, found: str) -> SinkUnchecked:
         where=path,
         expected="the log of the table, at the location that Spark's catalog has of it",
         found=found,
-        hint="no start is refused for it: Spark's own writer skips a batch that the table has",
+        hint="the start is allowed: Spark's own writer skips batches that are in the table",
     )
 
 
 def not_readable_yet(library: str, location: str) -> PipelineError:
     return PipelineError(
         "output-absent",
-        f"A stream cannot read this {library} table: it does not exist yet, so that its schema is unknown",
+        f"A stream cannot read this {library} table: it does not exist yet, so its schema is unknown",
         where=location,
-        hint="define the stream that writes it before the one that reads it, and run both",
+        hint="define the stream that writes it before the stream that reads it, and run both",
     )
 
 
@@ -165,7 +165,7 @@ def read_password(reference: str, where: str) -> str:
     expected, hint = what_is_missing(reference)
     raise StreamFailed(
         "sink-password-missing",
-        "The password of the sink cannot be read from the place that its reference names",
+        "The password of the sink cannot be read from its reference",
         where=where,
         expected=expected,
         hint=hint,

@@ -160,7 +160,7 @@ def public(name: str) -> object:
         f"Slackwater has no sink {name}",
         expected="one of " + ", ".join(f"slackwater.sinks.{sink}" for sink in names),
         found=f"slackwater.sinks.{name}",
-        hint=f"{command('sinks')} lists them with their guarantees; a query with another sink can be run without "
+        hint=f"{command('sinks')} lists them with their guarantees; a query with a different sink can be run without "
         "Slackwater and recorded by slackwater.watch(spark, ...)",
     )
 

@@ -77,7 +77,7 @@ def merge(
             if most is not None and most[_COUNT] > 1:
                 raise StreamFailed(
                     "merge-keys",
-                    f"Batch {batch} has several rows with one key, and which of them counts is unknown",
+                    f"Batch {batch} has several rows with the same key, so the row to keep is unknown",
                     where=where,
                     expected="one row for each value of " + ", ".join(keys),
                     found=f"{most[_COUNT]} rows with {', '.join(f'{key}={most[key]!r}' for key in keys)}",

@@ -200,7 +200,7 @@ class DeltaVersion:
             if written.get(path, spelled) != spelled:
                 raise Refused(
                     "delta-path",
-                    "The deltalake library would remove a file of the Delta table under another spelling of its path, "
+                    "The deltalake library would remove a file of the Delta table under a new spelling of its path, "
                     "and Spark would still read the file",
                     where=self.location,
                     expected=spelled,
@@ -274,7 +274,7 @@ class DeltaVersion:
             # Whether another writer was faster is read from the log, whatever error the library has raised.
             raise self._overtaken() or Refused(
                 "delta-commit",
-                f"The deltalake library does not commit to the Delta table: {error}",
+                f"The deltalake library could not commit to the Delta table: {error}",
                 where=self.location,
                 hint="nothing was changed; change the table as the reason says and make a new plan",
             ) from error

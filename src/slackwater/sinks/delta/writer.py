@@ -66,7 +66,7 @@ class DeltaSparkTable:
         if retention:
             raise PipelineError(
                 "delta-property",
-                f"The Delta table forgets which batches it has, because its property {TXN_RETENTION} is set",
+                f"The Delta table forgets which batches were written, because its property {TXN_RETENTION} is set",
                 where=self.location,
                 expected="no value",
                 found=str(retention),
@@ -134,7 +134,7 @@ class DeltaSparkTable:
             "The Delta table is not as it was when the query started",
             where=self.location,
             found=found,
-            hint="put the table or its columns back, or change the query, and run the stream again",
+            hint="restore the table or its columns, or change the query, and run the stream again",
         )
 
 
@@ -145,7 +145,7 @@ def table_in_sql(location: str) -> str:
 def _foreign(location: str, found: str) -> PipelineError:
     return PipelineError(
         "delta-place",
-        "The directory of the Delta sink has something other than a Delta table",
+        "The directory of the Delta sink contains something other than a Delta table",
         where=location,
         expected="a Delta table, an empty directory, or none",
         found=found,

@@ -91,7 +91,7 @@ class Manifest:
             return self.lines(name)
         if is_recorded:
             return list(recorded[batch])
-        reason = "the manifest has no entry of it" if name is None else "the manifest was compacted"
+        reason = "its entry is not in the manifest" if name is None else "the manifest was compacted"
         raise Refused(
             "sink-cut-unknown",
             f"Cannot determine which files batch {batch} added: {reason} and the ledger has no copy of the entry",
@@ -241,7 +241,7 @@ def batch_of(name: str) -> int:
 def foreign(location: str, found: str) -> Refused:
     return Refused(
         "manifest-foreign",
-        "The manifest of the output lists a file that is not below it: "
+        "The manifest of the output lists a file outside of the output: "
         "the output was copied or moved, or its manifest was edited",
         where=f"{location}/{SINK_LOG}",
         expected=f"files below {location}",
@@ -365,7 +365,7 @@ def check_restore(store: ReadStore, backup: ReadStore, record: FilesCut, manifes
     if record.batches and newest < record.after:
         raise Refused(
             "output-changed",
-            "The output no longer has the batches that the cut kept: it was moved or deleted since",
+            "The batches kept by the cut are no longer in the output: it was moved or deleted since",
             where=f"{record.output}/{SINK_LOG}",
             expected=newest_batch(record.after),
             found=f"{newest_batch(newest)} as the newest",
@@ -389,7 +389,7 @@ def check_restore(store: ReadStore, backup: ReadStore, record: FilesCut, manifes
             raise _changed(taken)
     for taken in missing:
         if _hash_of(backup, taken.path) != taken.sha256:
-            raise damaged(f"{backup.location}/{taken.path}", f"sha256 {taken.sha256}", "another or no file")
+            raise damaged(f"{backup.location}/{taken.path}", f"sha256 {taken.sha256}", "a different file or none")
     return missing
 
 

@@ -316,7 +316,7 @@ class FileTableOutput(FilesOutput):
             raise
         except (OSError, SlackwaterError) as error:
             raise table_unchecked(self._table, self._path, str(error)) from error
-        found = "no manifest of Spark's file sink; the catalog may have another location of the table"
+        found = "no manifest of Spark's file sink; the catalog may have a different location for the table"
         raise table_unchecked(self._table, self._path, found)
 
     def of_query(self, _query_id: str, /) -> FileTableOutput:

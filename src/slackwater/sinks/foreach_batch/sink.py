@@ -113,7 +113,7 @@ class Batch(int):
         key, marker = self._key(engine, part), self._marker(engine, part)
         if key not in self._asked:
             raise _misuse(
-                "A transaction was started without asking whether its batch was written before",
+                "A transaction was started without checking if its batch had been written",
                 "ask first: if not batch.already_written(engine): with batch.transaction(engine) as connection: ...",
             )
         if key in self._done:
@@ -123,7 +123,7 @@ class Batch(int):
             )
         if self.is_marked:
             raise _misuse(
-                "A transaction after that on the database of writes_to would be left out after a restart",
+                "A transaction after the transaction on the database of writes_to would be skipped after a restart",
                 f"write in the transaction on {self._place(engine)} before the one that marks the batch as written",
             )
         with engine.begin() as connection:
@@ -133,7 +133,7 @@ class Batch(int):
             if not first:
                 raise Refused(
                     "batch-written",
-                    f"Batch {int(self)} of stream {self.stream} was written by another run meanwhile",
+                    f"Batch {int(self)} of stream {self.stream} was written by a different run meanwhile",
                     where=self._place(engine),
                     hint="run the stream again: it continues after this batch",
                 )
@@ -155,7 +155,7 @@ class Batch(int):
         found = self._engine if engine is None else engine
         if found is None:
             raise _misuse(
-                "The function gives no database for its transaction",
+                "The function passes no database for its transaction",
                 "give batch.transaction(engine) an engine of SQLAlchemy, or sinks.foreach_batch(..., writes_to=URL)",
             )
         return found
@@ -260,7 +260,7 @@ class ForeachBatchSink(Sink):
                     f"The function {self.name} returned without its transaction on the database of writes_to",
                     where=self.writes_to.location,
                     expected="with batch.transaction() as connection: ..., also for a batch without rows",
-                    hint="put it last in the function; or remove writes_to, and the function is called at-least-once",
+                    hint="put it last in the function; or remove writes_to: the function is then called at-least-once",
                 )
 
         return write

@@ -351,9 +351,9 @@ class IcebergCatalogTable(IcebergTable):
             except (SQLAlchemyError, OSError) as error:
                 raise OutcomeUnknown(
                     "iceberg-commit-unknown",
-                    f"Whether the commit to the Iceberg table was made is unknown: {_reason(error)}",
+                    f"It is unknown if the commit to the Iceberg table succeeded: {_reason(error)}",
                     where=self._where,
-                    hint="run the command again: it reads from the table what was done",
+                    hint="run the command again: it checks the table for the commit",
                 ) from error
 
     def lack(self, base: Metadata) -> tuple[str, str] | None:

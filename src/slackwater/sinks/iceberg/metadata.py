@@ -247,7 +247,7 @@ def written(newest: Metadata, older: Iterator[Metadata], stream: str) -> int:
         if snapshot is None:
             raise SinkUnreadable(
                 "iceberg-history",
-                "Which batch the Iceberg table has is unknown: the snapshots that show it have expired",
+                "The newest batch in the Iceberg table is unknown: the snapshots that show it have expired",
                 where=newest.location,
                 expected=f"snapshot {identifier}, or the table property {PROPERTY} as of a newer one",
                 found="neither",

@@ -194,16 +194,16 @@ class Publisher:
                 return False
             raise StreamFailed(
                 "iceberg-commit",
-                f"Whether the commit to the Iceberg table was made is unknown: {reason_of(error)}",
+                f"It is unknown if the commit to the Iceberg table succeeded: {reason_of(error)}",
                 where=self._table,
-                hint="start the stream again: it reads from the table whether the batch is there",
+                hint="start the stream again: it checks in the table if the batch was committed",
             ) from error
         return True
 
     def _busy(self) -> StreamFailed:
         return StreamFailed(
             "iceberg-busy",
-            f"Other writers commit to the Iceberg table all the time: none of {ATTEMPTS} attempts succeeded",
+            f"Other writers keep committing to the Iceberg table: none of {ATTEMPTS} attempts succeeded",
             where=self._table,
             hint="the batch is run again; let other writers of the table run while the stream is stopped",
         )
@@ -237,7 +237,7 @@ class IcebergSparkTable:
                     "commits",
                     where=self.location,
                     expected="a local path or HDFS, where a rename is one step",
-                    hint='name a table of a catalog that commits: sinks.iceberg("catalog.db.table")',
+                    hint='use a table of a catalog that commits: sinks.iceberg("catalog.db.table")',
                 )
             if IcebergOutput(self.location).exists:
                 return
@@ -273,7 +273,7 @@ class IcebergSparkTable:
                 "iceberg-create",
                 f"Spark cannot create the Iceberg table: {reason_of(error)}",
                 where=self.location,
-                hint="use column types that Iceberg has, and a place that Spark may write to",
+                hint="use column types that Iceberg supports, and a location that Spark may write to",
             ) from error
 
     def check(self, frame: DataFrame, context: WriteContext) -> None:
@@ -356,7 +356,7 @@ def _types(schema: StructType) -> dict[str, str]:
 def _foreign(location: str, found: str) -> PipelineError:
     return PipelineError(
         "iceberg-place",
-        "The directory of the Iceberg sink has something other than an Iceberg table of its own",
+        "The directory of the Iceberg sink contains something other than its Iceberg table",
         where=location,
         expected="a table that Iceberg keeps in a directory (Hadoop catalog), an empty directory, or none",
         found=found,

@@ -37,7 +37,7 @@ def reflected(connection: Connection, name: str) -> Table:
     try:
         return Table(table, MetaData(), schema=schema or None, autoload_with=connection)
     except NoSuchTableError as error:
-        raise StreamFailed("sink-table-changed", f"The table {name} does not exist any more") from error
+        raise StreamFailed("sink-table-changed", f"The table {name} no longer exists") from error
 
 
 def staged_prefix(stream_id: str, table: str) -> str:

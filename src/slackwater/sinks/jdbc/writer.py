@@ -79,7 +79,7 @@ class JdbcWriter(MarkedWriter):
         if missing:
             raise StreamFailed(
                 "sink-table-changed",
-                "The table is not as it was when the query started",
+                "The table has changed since the query started",
                 where=self.target.location,
                 expected=f"columns {', '.join(missing)} of the query in the table",
                 found=", ".join(table.c.keys()),

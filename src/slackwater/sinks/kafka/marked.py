@@ -35,11 +35,11 @@ from slackwater.sinks.kafka.transaction import (
 )
 
 REPORTED = "Kafka reports an error"
-LOOK_UP = "the broker's log has the cause; the name in brackets is that of librdkafka; then run the pipeline again"
+LOOK_UP = "the broker's log has the cause; the name in brackets is librdkafka's; then run the pipeline again"
 NAMED = re.compile(r"(?P<name>[A-Z_]+): (?P<text>.*)", re.DOTALL)
 _FAILED = Problem("kafka-failed", REPORTED, LOOK_UP)
 _UNREACHABLE = Problem(
-    "broker-unreachable", "No Kafka broker answers in time", "check bootstrap_servers, and that the broker runs"
+    "broker-unreachable", "No Kafka broker responded in time", "check bootstrap_servers, and that the broker runs"
 )
 _LOGIN = Problem(
     "kafka-login",
@@ -57,7 +57,7 @@ _FENCED = Problem(
     "The transaction was ended by another producer with its transactional id, or by its timeout",
     "if a batch takes longer than kafka.transaction.timeout.ms, raise it, or make batches smaller",
 )
-_MISSING = Problem("kafka-partition", "A topic or a partition that a row names does not exist", "correct the query")
+_MISSING = Problem("kafka-partition", "A row is addressed to a missing topic or partition", "correct the query")
 _NAMES = {
     "_TRANSPORT _ALL_BROKERS_DOWN _TIMED_OUT _TIMED_OUT_QUEUE _RESOLVE _MSG_TIMED_OUT": _UNREACHABLE,
     "REQUEST_TIMED_OUT BROKER_NOT_AVAILABLE COORDINATOR_NOT_AVAILABLE NOT_COORDINATOR": _UNREACHABLE,
@@ -72,12 +72,12 @@ _BY_NAME = {
     **{name: problem for names, problem in _NAMES.items() for name in names.split()},
     "INVALID_TRANSACTION_TIMEOUT": Problem(
         "kafka-transaction-timeout",
-        "The broker allows no transaction as long as this one's timeout",
+        "The broker does not allow a transaction timeout of this length",
         "give a smaller kafka.transaction.timeout.ms, or raise transaction.max.timeout.ms of the broker",
     ),
     "MSG_SIZE_TOO_LARGE": Problem(
         "kafka-message-size",
-        "A row is larger than a message may be",
+        "A row is larger than the maximum size of a message",
         "raise kafka.max.request.size and the topic's max.message.bytes, or make rows smaller",
     ),
 }
@@ -365,9 +365,9 @@ class MarkedTopic(TopicAddress, MarkerTarget):
         except ValueError as error:
             raise SinkUnreadable(
                 "kafka-mark-malformed",
-                "The newest record in the marker topic is not one of Slackwater's",
+                "The newest record in the marker topic was not written by Slackwater",
                 where=self.location,
                 expected='{"stream_id": ..., "stream": ..., "home": ..., "epoch": ..., "batch_id": ...}',
                 found=str(error),
-                hint=f"find out who else writes to the topic {self.marker}, and write the record before it again",
+                hint=f"find the other writer of the topic {self.marker}, and write the record before it again",
             ) from error

@@ -356,7 +356,7 @@ def kafka(
         raise PipelineError(
             "kafka-address",
             "The marker topic of the Kafka sink is the topic itself; its consumers would read the markers as rows",
-            expected="another topic, or no marker_topic for the default",
+            expected="a different topic, or no marker_topic for the default",
             found=repr(marker),
         )
     reserved = ("checkpointlocation", "topic", SERVERS)

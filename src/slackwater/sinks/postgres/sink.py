@@ -134,7 +134,7 @@ class PostgresOutput(Output):
             if cut != self.cut_after(cut.after, {}):
                 raise Refused(
                     "cut-mismatch",
-                    f"The table does not have the same rows {after_batch(cut.after)} as the cut",
+                    f"The table's rows {after_batch(cut.after)} differ from the cut's",
                     where=self.location,
                     expected=f"{cut.rows} rows of {len(cut.batches)} batches",
                     hint=f"make a new plan: {command('plan', 'rebuild', 'STREAM')}",
@@ -293,12 +293,11 @@ class PostgresOutput(Output):
             if now != known.state or found.any:
                 raise Refused(
                     "restore-conflict",
-                    "Others have changed the table since the swap; going back would undo that",
+                    "Other writers changed the table after the swap; going back would undo that",
                     where=self.location,
                     expected=known.state,
                     found=f"{now}, with {found.text} of others in later batches" if found.any else now,
-                    hint="copy the rows of others to another table and take them out of this one, then run the command "
-                    "again",
+                    hint="move the other writers' rows to a different table, then run the command again",
                 )
         return True
 
@@ -306,7 +305,7 @@ class PostgresOutput(Output):
         if not self._keep_batch_id:
             raise Refused(
                 "sink-uncuttable",
-                f"Table {self._table} does not show to which batch a row belongs",
+                f"Table {self._table} has no column with the batch id",
                 where=self.location,
                 expected=f"keep_batch_id=True, with a column {BATCH_COLUMN}",
                 found="rows without a batch id",
@@ -461,7 +460,7 @@ def postgres(
             "The postgres sink writes to PostgreSQL only",
             expected="postgresql://user@host:5432/database",
             found=address.url.partition(":")[0],
-            hint="use slackwater.sinks.jdbc(url, table) for another database",
+            hint="use slackwater.sinks.jdbc(url, table) for other databases",
         )
     names: tuple[Any, ...] = (keys,) if isinstance(keys, str) else tuple(keys)
     if mode not in {None, *MODES}:
@@ -476,13 +475,13 @@ def postgres(
         raise PipelineError(
             "sink-keys",
             "keys and mode='upsert' require each other",
-            expected="keys=(...) with mode upsert, none with another",
+            expected="keys=(...) with mode upsert, no keys with other modes",
             found=f"mode={mode!r}, keys={names!r}",
         )
     if keep_batch_id and (names or mode not in {None, "insert"}):
         raise PipelineError(
             "sink-mode",
-            "Only rows that are inserted and stay as they are belong to one batch",
+            "keep_batch_id needs rows that are inserted and never updated",
             expected="keep_batch_id=True without keys and in append mode",
             found=f"mode={mode!r}, keys={names!r}",
         )

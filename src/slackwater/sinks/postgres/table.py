@@ -322,7 +322,7 @@ def match_columns(
         if not takes or not exact or taker.generated:
             raise PipelineError(
                 "sink-column-type",
-                f"Column {column.name} of the table cannot take the query's values without changing them",
+                f"Column {column.name} of the table cannot hold the query's values unchanged",
                 where=f"{table}.{column.name}",
                 expected=f"{column.spark_type}: {kind.created} in PostgreSQL",
                 found="a generated column" if taker.generated else taker.declared,
@@ -351,7 +351,7 @@ def check_keys(connection: Connection, table: PostgresName, keys: Sequence[str])
     columns = ", ".join(quoted(key) for key in keys)
     raise PipelineError(
         "sink-keys",
-        "No unique index of the table finds a row by the sink's keys",
+        "The table has no unique index on the sink's keys",
         where=str(table),
         expected=f"a unique index on {columns}, its columns NOT NULL or the index NULLS NOT DISTINCT",
         found="; ".join(sorted(", ".join(names) for names in found)) or "no unique index",

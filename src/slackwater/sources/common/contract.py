@@ -343,7 +343,7 @@ def unsupported(
 def out_of_range(where: str, what: str, *, expected: str | None = None, found: str, hint: str = ENDS) -> Refused:
     return Refused(
         "target-out-of-range",
-        f"The target is outside of what the source has: {what}",
+        f"The target is outside of the source: {what}",
         where=where,
         expected=expected,
         found=found,

@@ -299,7 +299,7 @@ class LiveSource:
     def unreachable(self, source: SparkSource, reason: str) -> EnvironmentMissing:
         return EnvironmentMissing(
             "store-unreachable",
-            f"A source cannot be asked for its positions: {reason}",
+            f"A source cannot report its positions: {reason}",
             where=source.where,
             hint="check what the source reads, and the options of the source",
         )

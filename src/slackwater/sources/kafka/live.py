@@ -259,7 +259,7 @@ def _brokers(shape: SourceShape, source: SparkSource | None = None) -> AbstractC
             f"Cannot read offsets from the Kafka brokers: {why}",
             where=servers,
             hint="compare the positions in the newest entry of offsets/ with kafka-get-offsets.sh; "
-            "each start of the query compares those of brokers that need credentials",
+            "if the brokers need credentials, each start of the query compares the positions",
         )
     if find_spec("confluent_kafka") is None:
         raise EnvironmentMissing(

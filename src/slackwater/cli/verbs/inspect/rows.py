@@ -186,7 +186,7 @@ def inspect_state(target: str, request: StateRequest, *, home: str | None = None
     if request.operator not in numbers:
         expected = f"one of {', '.join(map(str, numbers))}" if numbers else "none, as the stream keeps no state"
         raise NotFound(
-            "no-such-operator", "There is no such stateful operator", where=opened.store.location,
+            "no-such-operator", "No such stateful operator exists", where=opened.store.location,
             expected=expected, found=str(request.operator),
             hint=f"{command('inspect', target)} lists the stateful operators",
         )  # fmt: skip
@@ -228,7 +228,7 @@ def choose(operator: Operator, request: StateRequest) -> StateChoice:
     chosen = next((stores[name] for name in wanted if name in stores), None)
     if chosen is None:
         raise UsageError(
-            "which-store", f"Operator {operator.id} ({operator.name}) has no single store to show: name one",
+            "which-store", f"Operator {operator.id} ({operator.name}) has several stores: choose one",
             expected=f"--store with one of {', '.join(stores)}" + (" or --side" if operator.name == JOIN else ""),
             found=request.store,
         )  # fmt: skip

@@ -68,7 +68,7 @@ def _ended(
     if streams or until_caught_up:
         raise UsageError(
             "application-options",
-            "An application decides itself which queries it starts, and when they end",
+            "An application decides which queries it starts and when they end",
             expected="neither --stream nor --until-caught-up",
             where=reference,
             hint="give the application its own arguments after --",

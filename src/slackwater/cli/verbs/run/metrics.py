@@ -314,7 +314,7 @@ def served(metrics: RunMetrics, readiness: Readiness, host: str, port: int) -> I
             "The port for metrics cannot be opened",
             where=f"{host}:{port}",
             found=getattr(error, "strerror", None) or str(error),
-            hint="name a port that is free, or --metrics-port 0",
+            hint="give a free port, or --metrics-port 0",
         ) from error
     try:
         yield f"http://{host}:{server.server_port}/metrics"

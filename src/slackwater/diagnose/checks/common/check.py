@@ -268,7 +268,7 @@ def move_checkpoint_away(checkpoint: CheckpointSeen) -> str:
     """Moves the checkpoint next to itself, so that its query starts with a new one."""
     root = checkpoint.location.rstrip("/")
     if "://" in root:
-        return f"move {root} to another place"
+        return f"move {root} to a different place"
     return f"mv -n {quoted(root)} {quoted(root + '.removed')}"
 
 
