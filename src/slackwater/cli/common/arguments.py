@@ -248,7 +248,7 @@ def add_debug(parser: Parser) -> None:
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "run and adopt queries": {
         "run": "Run the streams of a pipeline file or module.",
-        "check": "Compare changed code with the state that the streams have; nothing is started or written.",
+        "check": "Compare changed code with the streams' state; nothing is started or written.",
         "stop": "Let a running stream finish its batch and end.",
         "adopt": "Record a checkpoint of a program that starts its own queries.",
         "release": "Forget a stream of a program that starts its own queries.",
@@ -258,7 +258,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "doctor": "Diagnose streams and checkpoints: what is wrong, what is at stake, and which remedy is safe.",
         "watch": "Show the marks and the lag of any checkpoint while its query runs.",
         "inspect": "Show what is in a checkpoint, without a JVM and without writing anything.",
-        "ledger": "Show what the ledger records of streams, runs, operations and batches.",
+        "ledger": "Show the ledger's records of streams, runs, operations and batches.",
         "evidence": "Pack what is known of a stream into one file for a colleague: "
         "a page and JSON, no rows, no secrets.",
         "explain": "Explain a code of a finding or an error: what it means, how it is recognised, and what to do.",
@@ -275,7 +275,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "init": "Lay out an example project with input data in a new folder.",
         "demo": "Kill, upgrade and restart a pipeline over a real year of weather, and compare "
         "every row. About 3 minutes; 5 with tables.",
-        "sinks": "List the sinks: what each guarantees and why, its output modes, and what a rebuild can do with it.",
+        "sinks": "List the sinks: guarantee and reason, output modes, and what a rebuild can do.",
         "audit": "Run crash drills on the sinks of a pipeline file, and show which rows doubled or vanished.",
         "connectors": "Show and fetch connector jars, from a locked list.",
         "completion": "Print a script that completes verbs and options in a shell.",

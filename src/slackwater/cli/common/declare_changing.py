@@ -83,7 +83,7 @@ def run(parser: Parser) -> None:
     parser.takes(
         "--metrics-host",
         "ADDRESS",
-        "the address to serve them at (default: %(default)s, this machine only)",
+        "the address for the metrics (default: %(default)s, this machine only)",
         default="127.0.0.1",
     )
     parser.takes(
@@ -198,7 +198,7 @@ def plan(parser: Parser) -> None:
         of_goal.takes(
             "--pipeline",
             "FILE|MODULE",
-            "the upgraded pipeline, if it moved; of a query that Slackwater only watches, a pipeline with its code",
+            "the upgraded pipeline, if it moved; for a watched query, a pipeline with its code",
         )
         of_goal.flag("--downstream", "also replay later stages that have read rows to be removed; one apply, one undo")
         add_home(of_goal)
@@ -238,7 +238,7 @@ def undo(parser: Parser) -> None:
 
 def prune(parser: Parser) -> None:
     parser.takes("stream", "STREAM", "only this one (default: all)", nargs="?")
-    parser.takes("--keep", "N", "how many generations to keep in addition to the one in use", natural, required=True)
+    parser.takes("--keep", "N", "how many generations to keep besides the generation in use", natural, required=True)
     parser.flag("--yes", "do not ask")
     add_home(parser)
     add_format(parser)

@@ -59,7 +59,7 @@ def watch(parser: Parser) -> None:
     parser.takes(
         "--source",
         "N=ADDRESS",
-        "where source N is, which a checkpoint does not have: Kafka's bootstrap servers, or a folder; may be repeated",
+        "the address of source N, which checkpoints lack: Kafka's bootstrap servers, or a folder; may be repeated",
         dest="sources",
         action="append",
     )
@@ -77,12 +77,12 @@ def evidence(parser: Parser) -> None:
     parser.takes("--out", "FILE.zip", "the bundle to write", path, required=True)
     add_force(parser)
     parser.takes("--sink", "URI", "the output of a checkpoint that Slackwater has not recorded")
-    error = "the stack trace or log of a failed query, - for stdin: its causes are added, and not its text"
+    error = "the stack trace or log of a failed query, - for stdin: its causes are added, but not its text"
     parser.takes("--error", "FILE|-", error)
     parser.flag("--verify", "read every file that the marks depend on, not only the newest")
     pipeline = "also compare the code in this pipeline with the kept state; starts Spark, but no query"
     parser.takes("--pipeline", "FILE|MODULE", pipeline)
-    messages = "add the error messages of runs, which can quote rows and secrets that no rule recognises"
+    messages = "add the error messages of runs, which may contain rows and unrecognised secrets"
     parser.flag("--messages", messages)
     add_spark(parser)
     add_home(parser)
@@ -140,7 +140,7 @@ def ledger(parser: Parser) -> None:
     shown.add_argument(
         "--operations",
         action="store_true",
-        help="only operations, each with the commands that continue and undo it",
+        help="only operations, each with its commands to continue and undo",
     )
     add_home(parser)
     add_format(parser)

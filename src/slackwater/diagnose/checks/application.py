@@ -33,8 +33,8 @@ def lag_grows(facts: Facts) -> Iterator[Found]:
     first, last = batches[0].batch_id, batches[-1].batch_id
     if after > max(2 * before, batches[-1].input_rows):
         yield Found(
-            f"{after} rows wait in the sources after batch {last}, {before} after batch {first}: the batches are "
-            "slower than the rows that arrive",
+            f"{after} rows wait in the sources after batch {last}, {before} after batch {first}: the batches "
+            "cannot keep up with the input",
             where=f"batches {first} to {last}",
             expected=f"{before} rows or fewer",
             found=f"{after} rows",

@@ -342,7 +342,7 @@ def log_gap(facts: Facts) -> Iterator[Found]:
             entries = entries_text(gap)
             yield Found(
                 f"the log sources/{source.name} lacks {entries}, after which no compacted entry follows: a start "
-                "fails, as Spark reads the whole log",
+                "fails, because Spark reads the whole log",
                 where=f"{facts.checkpoint.location}/sources/{source.name}",
                 expected=f"{entries}, or a later compacted entry",
                 found="nothing",

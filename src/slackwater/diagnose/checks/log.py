@@ -144,8 +144,8 @@ def commits_missing(facts: Facts) -> Iterator[Found]:
         named = batch_range(batches[0], batches[-1])
         found = newest_batch(checkpoint.committed)
         yield Found(
-            f"{named} are planned and not committed, and a start runs batch {checkpoint.planned} only: what the "
-            "output lacks of the others is lost",
+            f"{named} are planned and not committed, but a start runs only batch {checkpoint.planned}: rows of the "
+            "others that are not in the output are lost",
             where=f"{facts.checkpoint.location}/commits",
             expected=f"batch {checkpoint.planned} or the one before as the newest entry",
             found=found,

@@ -75,8 +75,8 @@ def metadata_missing(facts: Facts) -> Iterator[Found]:
     known = facts.snapshot.generation.query_id
     how = write_query_id(checkpoint, known)
     yield Found(
-        "the file metadata is missing: Spark up to 4.1 gives the query a new id, by which a sink takes an "
-        "interrupted batch twice, and from 4.2 on refuses to start",
+        "the file metadata is missing: Spark up to 4.1 gives the query a new id, so a sink can accept an "
+        "interrupted batch twice; Spark 4.2 and later refuse to start",
         where=f"{facts.checkpoint.location}/metadata",
         expected="the id of the query",
         found="nothing",
@@ -195,8 +195,8 @@ def only_metadata(facts: Facts) -> Iterator[Found]:
 def _case(facts: Facts, query_id: str, other: str, by: str) -> Found:
     batch, how = facts.marks.next_batch, write_query_id(facts.checkpoint, other)
     return Found(
-        f"the query id of the checkpoint is {query_id}, and {by} has {other}: a sink that knows batches by the query "
-        "id accepts a batch that runs again a second time",
+        f"the query id of the checkpoint is {query_id}, and {by} has {other}: a sink that recognises batches by query "
+        "id accepts a rerun batch a second time",
         where=f"{facts.checkpoint.location}/metadata",
         expected=other,
         found=query_id,

@@ -162,7 +162,7 @@ def clean(snapshot: Snapshot) -> Iterator[Found]:
     on_output=True,
 )
 def commit_missing(snapshot: Snapshot) -> Iterator[Found]:
-    """The sink has the next batch, and its commit is missing.
+    """The next batch is in the sink, but not committed.
 
     Condition: a run was killed after the sink wrote the batch and before Spark committed it; the batch is planned
     with its recorded range.
@@ -178,7 +178,7 @@ def commit_missing(snapshot: Snapshot) -> Iterator[Found]:
     completed = snapshot.completed_batch is not None
     then = "the next run completes it without writing it again" if completed else "it will run again and be skipped"
     yield Found(
-        f"clean: the sink has batch {following}, its commit is missing; {then}",
+        f"clean: batch {following} is in the sink, but not committed; {then}",
         goal="resume",
         next=run_command(snapshot.stream),
     )
@@ -302,8 +302,8 @@ def watermark_misses_batch(snapshot: Snapshot) -> Iterator[Found]:
         else ("rebuild", rebuild_command(snapshot))
     )
     yield Found(
-        f"batch {snapshot.marks.written} will be skipped by the sink, which has it, and does not advance the "
-        f"watermark: rows late only by it may be counted; exact instead: {following}",
+        f"batch {snapshot.marks.written} is in the sink, which will skip it, so it does not advance the watermark: "
+        f"rows that only this watermark makes late may be counted; exact instead: {following}",
         goal=goal,
         next=following,
     )
@@ -379,7 +379,7 @@ def sink_behind(snapshot: Snapshot) -> Iterator[Found]:
     emptied = oldest < 0 and not snapshot.output.members
     yield Found(
         f"the sink lacks {batch_range(oldest + 1, committed)}, which the checkpoint has committed; a "
-        "start would leave their rows out",
+        "start would skip their rows",
         goal="rebuild",
         next=rebuild_command(snapshot, *(("--at", "earliest") if emptied else ())),
         advice=f"if the output was moved or deleted, put it back at {snapshot.output.location} first"

@@ -88,8 +88,8 @@ def sink_marker_lost(snapshot: Snapshot) -> Iterator[Found]:
         else reset_command(snapshot, "--output", "keep")
     )
     yield Found(
-        f"the sink's marker shows {shown}, but the stream has written later ones, and the output may have their rows; "
-        "written again, they would be there twice",
+        f"the sink's marker shows {shown}, but the stream has written later batches: if they are in the "
+        "output, writing them again would double their rows",
         goal="rebuild" if unmarked.shows_rows and not swaps else "reset",
         next=reset_command(snapshot, "--output", "swap") if swaps else None,
         advice=("or " if swaps else "") + "restore the marker from a backup that was made together with the output's; "
@@ -178,7 +178,7 @@ def sink_unreadable(snapshot: Snapshot) -> Iterator[Found]:
         again = rebuild_command(snapshot) if is_committed else run_command(snapshot.stream) or "start the program again"
         advice = f"{put_aside}, then: {again}"
     yield Found(
-        f"the batch that was written last is unknown: {problem.message}",
+        f"the last written batch is unknown: {problem.message}",
         code=problem.code,
         advice=advice,
         where=problem.where,

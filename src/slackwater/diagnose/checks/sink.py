@@ -93,8 +93,7 @@ def output_moved(facts: Facts) -> Iterator[Found]:
         for folder, files in sorted(facts.sink.elsewhere.items()):
             in_words = counted(files, "file")
             yield Found(
-                f"the output lists {in_words} in {folder}, which is not where it is: readers leave out these rows "
-                "silently",
+                f"the output lists {in_words} in {folder}, outside of its own path: readers silently skip these rows",
                 where=location,
                 expected=f"files below {location}",
                 found=f"files below {folder}",
@@ -149,8 +148,8 @@ def written_again(facts: Facts) -> Iterator[Found]:
                 else f"; if the output has all of them, start the query after: cp {quoted(before)} {quoted(after)}"
             )
         yield Found(
-            f"batch {marks.planned} was interrupted, and the {sink} sink does not show which of its rows it has: the "
-            "next start writes all of them, also those that are there",
+            f"batch {marks.planned} was interrupted, and the {sink} sink does not show which rows were written: the "
+            "next start writes all of them again",
             where=f"{facts.checkpoint.location}/offsets/{marks.planned}",
             expected=f"no row of batch {marks.planned} in the output",
             found=f"no entry {marks.planned} in commits/",

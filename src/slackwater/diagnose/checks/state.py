@@ -96,7 +96,7 @@ def batch_without_rows(facts: Facts) -> Iterator[Found]:
         doubled = _DOUBLED if later else ""
         in_words = counted(batches, "batch", "batches")
         yield Found(
-            f"batch {batch} had new data and read no row of it ({in_words} in all): what was not read counts as done",
+            f"batch {batch} had new data and read no row of it ({in_words} in all): unread rows count as processed",
             where=f"batch {batch}",
             expected="rows of its range",
             found="0 rows",
@@ -194,8 +194,8 @@ def ids_lost(facts: Facts) -> Iterator[Found]:
         newest = max(versions)
         unnamed = max(checkpoint.committed, checkpoint.planned - 1)
         yield Found(
-            f"the files of the state have ids, up to version {newest}, and no commit names them: which of them "
-            "belong to a batch is unknown",
+            f"the files of the state have ids, up to version {newest}, but no commit lists them: the files "
+            "that belong to a batch are unknown",
             where=f"{facts.checkpoint.location}/commits/{unnamed}",
             expected="a commit that names the ids of its state",
             found="none",
@@ -270,7 +270,7 @@ def partly_committed(facts: Facts) -> Iterator[Found]:
             first = missing[0]
             yield Found(
                 f"batch {batch} is committed, and {len(missing)} of the {len(partitions)} partitions of operator "
-                f"{operator} have no state of it",
+                f"{operator} have no state for it",
                 where=f"{facts.checkpoint.location}/state/{operator}/{first}",
                 expected=f"state of batch {batch} in every partition",
                 found="state of the batch before as the newest",

@@ -203,7 +203,7 @@ def stray_entry(facts: Facts) -> Iterator[Found]:
         path = f"{folder}/{name}"
         how = move_away(facts.checkpoint, path)
         yield Found(
-            f"{path} is far behind all other entries and is none of this query, but Spark takes it for the newest: a "
+            f"{path} is far behind all other entries and not this query's, but Spark takes it for the newest: a "
             "start is refused",
             where=f"{facts.checkpoint.location}/{path}",
             expected="no entry of this number",

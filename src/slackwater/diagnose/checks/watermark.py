@@ -255,8 +255,7 @@ def state_grows(facts: Facts) -> Iterator[Found]:
     before, after, first, last = rows[0], rows[-1], batches[0].batch_id, batches[-1].batch_id
     if never_falls(rows) and after > rows[-len(rows) // 4] and after > 2 * before:
         yield Found(
-            f"the state grew from {before} to {after} rows in the batches {first} to {last}, and none of them left "
-            "fewer",
+            f"the state grew from {before} to {after} rows in the batches {first} to {last}, and never shrank",
             where=f"batches {first} to {last}",
             expected="state that the watermark removes again",
             found=f"{after} rows",

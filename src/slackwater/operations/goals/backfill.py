@@ -201,7 +201,7 @@ class Backfill(Goal):
         Flag(
             "--to",
             "to",
-            "where it ends, as --from; default: where batches have read on, or the stream is",
+            "where it ends, as --from; default: the next position that was read, or the stream's",
             kind="target",
             metavar="TARGET",
         ),

@@ -59,8 +59,8 @@ RETENTION = Flag(
 ROW_ORDER = Flag(
     "--row-order",
     "row_order",
-    "any: functions of arbitrary state, and aggregates such as first and collect_list, give the same for any order of "
-    "a batch's rows, so that a replay is exact",
+    "any: stateful functions, and aggregates such as first and collect_list, give the same result for any order of a "
+    "batch's rows, so a replay is exact",
     kind="choice",
     choices=("any",),
 )

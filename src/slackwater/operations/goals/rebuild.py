@@ -169,7 +169,7 @@ def kept_scope(context: PlanContext, target: int) -> Scope | None:
 
 class Resume(Goal):
     name = "resume"
-    summary = "Make the stream startable from the state it has; the least change that does."
+    summary = "Make the stream startable from its present state, with the smallest change."
 
     def scope(self, context: PlanContext, /) -> Scope | None:
         """``None`` if nothing has to be changed.

@@ -49,14 +49,14 @@ def _target(context: PlanContext) -> int:
 
 class Replay(Goal):
     name = "replay"
-    summary = "Process the batches from a given one on again."
+    summary = "Process all batches from a given batch again."
     outputs = ("cut", "swap", "keep")
     flags = (
         Flag(
             "--from",
             "at",
-            f"the first batch to process again: batch:N, {EARLIEST}, {LAST_WRITTEN} (default) for that one alone; or "
-            "the first that was planned since a time (time:2026-01-31T00:00Z, by:PT6H) or has read from a position on "
+            f"the first batch to process again: batch:N, {EARLIEST}, {LAST_WRITTEN} (default: only this batch); or "
+            "the first batch planned after a time (time:2026-01-31T00:00Z, by:PT6H) or read after a position "
             "(shift:-1000, offsets:FILE)",
             kind="target",
             metavar="TARGET",
@@ -66,8 +66,8 @@ class Replay(Goal):
             "--output",
             "output",
             "how to treat existing output of these batches: cut (default) moves it to a backup at once; swap "
-            "builds new output in staging and replaces all when that has caught up; keep leaves it, so that a sink "
-            "that skips no batch gets their rows a second time",
+            "builds new output in staging and replaces all output when staging has caught up; keep leaves it, so a "
+            "sink that does not skip batches gets their rows twice",
             kind="choice",
             default=outputs[0],
             choices=outputs,
