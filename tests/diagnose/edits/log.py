@@ -64,7 +64,7 @@ CASES = [
         fires=False,
     ),
     Case("a stray commit", "SW-LOG-007", write("checkpoint/commits/99", "v1\n{}"), fires=False),
-    Case("three commits are missing", "SW-LOG-009", THREE_COMMITS, says=("batches 5..6", "batch 7 only")),
+    Case("three commits are missing", "SW-LOG-009", THREE_COMMITS, says=("batches 5..6", "only batch 7")),
     Case("all commits are missing", "SW-LOG-009", remove(*(f"checkpoint/commits/{one}" for one in BATCHES))),
     Case("one commit is missing: an interrupted batch", "SW-LOG-009", LAST_COMMIT, fires=False),
     Case(
