@@ -132,6 +132,7 @@ CASES = (
     Case("inspect per_page --raw offsets/5", 9, "file-inaccessible", forbid(f"{CHECKPOINT}/offsets/5")),
     # The pipeline file
     Case("plan rebuild per_page", 5, "source-files-lost", remove("clicks")),
+    Case("run clicks.py -- --day 2026-01-31", 2, "usage"),
     Case("run absent.py", 2, "pipeline-absent"),
     Case("run absent", 2, "pipeline-absent"),
     Case("run absent.module", 2, "pipeline-absent"),

@@ -171,7 +171,7 @@ def test_a_released_directory_can_be_taken_by_another_stream(in_files: FilesExam
 @pytest.mark.parametrize(
     "calls",
     [
-        *(WriterCalls(name, {"path": "out"}) for name in ("parquet", "delta", "iceberg", "redis")),
+        *(WriterCalls(name, {"path": "out"}) for name in ("parquet", "delta", "iceberg", "redis", "jdbc", "postgres")),
         *(WriterCalls(name, {}, table="clicks", location="out") for name in ("parquet", "delta", "iceberg")),
         WriterCalls("kafka", {"topic": "clicks", "kafka.bootstrap.servers": "broker:9092"}),
         WriterCalls("memory", {}, query="clicks"),

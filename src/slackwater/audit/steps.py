@@ -56,17 +56,14 @@ def steps_for(lines: Sequence[str], wanted: Sequence[Drill], *, by_function: boo
     """
     drills = [drill for drill in CHOICES if drill in wanted and (by_function or drill not in BY_FUNCTION)]
     found: list[Step] = [Step("none")]
+    spread = sorted({len(lines) * part // (LINES_MOST + 1) for part in range(1, LINES_MOST + 1)} - {0})
     for drill in drills:
-        found += [Step("line", at, lines[at]) for at in _spread(len(lines))] if drill == "line" else [Step(drill)]
+        found += [Step("line", at, lines[at]) for at in spread] if drill == "line" else [Step(drill)]
     return (*found, Step("none"))
 
 
 def most_steps(wanted: Sequence[Drill]) -> int:
     return 2 + sum(LINES_MOST if drill == "line" else 1 for drill in wanted)
-
-
-def _spread(lines: int) -> list[int]:
-    return sorted({lines * part // (LINES_MOST + 1) for part in range(1, LINES_MOST + 1)} - {0})
 
 
 RESULTS, ERROR = "results.jsonl", "error.json"

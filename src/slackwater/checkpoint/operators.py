@@ -104,12 +104,8 @@ def schema_paths(listing: Listing, operator: int, store: str, files: Iterable[st
     """
     folder = f"{STATE}/{operator}/_stateSchema/{store}"
     found = (name for name in listing.folder(folder).files if name[:1].isdigit())
-    names = tuple(files) or sorted(found, key=_schema_order)
+    names = tuple(files) or sorted(found, key=lambda name: parse_id(name.partition("_")[0]) or 0)
     return [f"{folder}/{name}" for name in names] or [f"{store_path(operator, 0, store)}/_metadata/schema"]
-
-
-def _schema_order(name: str) -> int:
-    return parse_id(name.partition("_")[0]) or 0
 
 
 def _with_prefix(family: ColumnFamily, prefix: int, store: str) -> ColumnFamily:

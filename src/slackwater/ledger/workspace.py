@@ -201,16 +201,20 @@ class Workspace:
         return (run.settings if run is not None else None) or {}
 
 
+def to_stderr(message: str) -> None:
+    sys.stderr.write(f"{printable(message)}\n")
+    sys.stderr.flush()
+
+
 @contextmanager
 def open_workspace(
-    settings: Settings, *, create: bool = False, restore: bool = False, say: Callable[[str], None] | None = None
+    settings: Settings, *, create: bool = False, restore: bool = False, say: Callable[[str], None] = to_stderr
 ) -> Iterator[Workspace]:
     """Open a home. Raises NotFound without a ledger unless ``create`` is given.
 
     ``create`` and ``restore`` change the home or run its code: raises SettingsError (``home-owner``) for a different
     owner. ``restore`` creates a lost ledger; ``check_home`` fills it. The default ``say`` writes to stderr.
     """
-    say = say or to_stderr
     home = Home(settings.home)
     address = settings.ledger or home.ledger_url
     if create or restore:
@@ -253,8 +257,3 @@ def _open_ledger(address: str, streams: Sequence[str], *, create: bool, say: Cal
 
 def restore_command(stream: str) -> str:
     return f"to restore it from stream.json and the checkpoints, run: {command('plan', 'resume', stream)}"
-
-
-def to_stderr(message: str) -> None:
-    sys.stderr.write(f"{printable(message)}\n")
-    sys.stderr.flush()

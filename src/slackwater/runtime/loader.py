@@ -21,7 +21,7 @@ from zipimport import zipimporter
 from slackwater import sinks
 from slackwater.connectors.machine import pyspark_missing
 from slackwater.core.commands import mention
-from slackwater.core.errors import NotFound, PipelineError, SinkUnknown, SlackwaterError
+from slackwater.core.errors import NotFound, PipelineError, SinkUnknown, SlackwaterError, UsageError
 from slackwater.core.reference import reference_of, split_reference
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.pipeline import Pipeline, StreamDefinition
@@ -103,6 +103,15 @@ def load(reference: str, ledger: Ledger | None = None, given: SessionOptions | N
     if is_application(reference):
         captured: LoadedPipeline = resolve_name(_CAPTURED)(reference, ledger, given or SessionOptions())
         return captured
+    code, arguments = split_reference(reference)
+    if arguments:
+        raise UsageError(
+            "usage",
+            "A pipeline file takes no arguments",
+            where=code,
+            found=" ".join(arguments),
+            hint="read values from environment variables; an application that starts its own queries takes arguments",
+        )
     file, name = locate(reference)
     module = _import(file, name)
     pipeline = _only_pipeline(module, file)

@@ -81,10 +81,6 @@ def bounds(source: SparkSource) -> tuple[Offsets, Offsets]:
     return earliest, latest
 
 
-def servers_of(source: SparkSource) -> str:
-    return _lower(source).get("kafka.bootstrap.servers", "")
-
-
 def _specs(source: SparkSource) -> Any:
     return source.jvm.org.apache.kafka.clients.admin.OffsetSpec
 
@@ -238,7 +234,7 @@ class KafkaLive(LiveSource):
         return EnvironmentMissing(
             "kafka-unreachable",
             f"Cannot read offsets from the Kafka brokers: {reason}",
-            where=servers_of(source),
+            where=_lower(source).get("kafka.bootstrap.servers", ""),
             hint="start the brokers, or check kafka.bootstrap.servers and the kafka.* options of the source",
         )
 
