@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ from tests.support.rebuilds import StubReplayer, StubRuntime
 
 WIDTHS = (80, 120)
 CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+BAR = re.compile(r"\r|[^\n━╸╺]*[━╸╺]+ +\d+/\d+ +(?:\d+:\d\d:\d\d|-:--:--)")
 WORD = re.compile(r"[A-Za-z0-9]+")
 VARIES = (
     (re.compile(r"/screens-\w{8}"), "/screens-________"),
@@ -65,6 +67,14 @@ SCREENS = {
     "unknown stream": "status nosuch",
 }
 LONGEST = ("explain all", "sinks")
+PLAN, ADOPT = "plan rebuild per_page --at batch:4 --out plan.json", "adopt hourly --sink out --name hourly"
+CHANGING = {
+    "apply": (PLAN, "apply plan.json --yes"),
+    "apply again": (PLAN, "apply plan.json --yes", "apply plan.json --yes"),
+    "undo": (PLAN, "apply plan.json --yes", "undo OPERATION --yes"),
+    "adopt": (ADOPT,),
+    "release": (ADOPT, "release hourly --yes --i-stopped-it"),
+}
 DAMAGED = {"status": "status", "doctor": "doctor", "plan": "plan resume per_page", "ledger": "ledger --operations"}
 
 
@@ -104,7 +114,7 @@ class Screens:
                 print_it()
             text = stream.getvalue()
             assert width or "\x1b" not in text
-            text = CONTROLS.sub("", text)
+            text = BAR.sub("", CONTROLS.sub("", text))
             for pattern, same in VARIES:
                 text = pattern.sub(same, text)
             shown[name] = "\n".join(line.rstrip() for line in text.split("\n"))
@@ -147,6 +157,32 @@ def test_screen_of_a_damaged_stream(name: str, folder: Path, screens: Screens, s
     (folder / "out" / "_spark_metadata" / "5").write_text("torn")
 
     shown = screens.taken(DAMAGED[name])
+
+    check_whole(shown)
+    assert shown == snapshot
+
+
+@pytest.mark.parametrize("name", CHANGING)
+def test_screen_of_a_change(
+    name: str, folder: Path, screens: Screens, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime = StubRuntime(StubReplayer(folder / "clicks.py"))
+    monkeypatch.setattr("slackwater.cli.verbs.apply.SparkRuntime", lambda *_: runtime)
+    *before, last = CHANGING[name]
+
+    def on_a_new_home() -> None:
+        for entry in folder.iterdir():
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        make_home(folder, HomeSpec(planned=6, pipeline=PIPELINE))
+        if ADOPT in CHANGING[name]:
+            shutil.move(CHECKPOINT, "hourly")
+            shutil.rmtree(".slackwater")
+        with redirect_stdout(io.StringIO()) as printed, redirect_stderr(printed):
+            assert [main(command.split()) for command in before] == [0] * len(before), printed.getvalue()
+        operation = "".join(re.findall(VARIES[1][0], printed.getvalue())[:1])
+        assert main(last.replace("OPERATION", operation).split()) == 0
+
+    shown = screens.taken(on_a_new_home)
 
     check_whole(shown)
     assert shown == snapshot

@@ -209,7 +209,7 @@ class Planner:
         if missing:
             raise Refused(
                 "source-files-lost",
-                f"The source no longer has {len(missing)} files that have to be read",
+                f"Files that have to be read are missing in the source: {len(missing)}",
                 where=f"stream {name}",
                 found=listed(missing),
                 hint="restore the files with their times (cp -p); nothing was changed",

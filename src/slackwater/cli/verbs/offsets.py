@@ -146,10 +146,10 @@ def messages(position: PositionFound) -> list[str]:
     for source in position.sources:
         if source.files_read is None and not source.files_to_come:
             continue
-        read = "an unknown number of" if source.files_read is None else f"{source.files_read:,}"
-        lines.append(f"source {source.source} is a file source: {read} files are before this position")
+        read = "unknown" if source.files_read is None else f"{source.files_read:,}"
+        lines.append(f"source {source.source} is a file source; files before this position: {read}")
         if source.files_to_come:
-            lines.append(f"the first one after it is {source.files_to_come[0].path}")
+            lines.append(f"the first file after it is {source.files_to_come[0].path}")
     lines.append(f"a manual restart ({MANUAL_RESTART}) would do this:")
     lines += [f"  {effect.risk:<{RISK_WIDTH}}{OUTPUTS[effect.output]}: {effect.text}" for effect in position.effects]
     lines.append(f"instead, without loss: {instead_of(position)}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from slackwater.core.commands import rebuild_command, reset_command, run_command
 from slackwater.core.facts import Severity
 from slackwater.core.snapshot import Snapshot
-from slackwater.core.units import batch_range
+from slackwater.core.units import batch_range, counted
 from slackwater.diagnose.checks.common.check import DAMAGED, Check, Found, When
 from slackwater.diagnose.checks.common.snapshot import (
     SHOWN,
@@ -247,7 +247,7 @@ def orphan_files(snapshot: Snapshot) -> Iterator[Found]:
     orphans = snapshot.output.orphans
     if orphans:
         yield Found(
-            f"{len(orphans)} files in the output belong to no batch, such as those of interrupted batches; readers "
+            f"{counted(len(orphans), 'file')} of no batch in the output, such as files of interrupted batches; readers "
             f"that use the manifest ignore them: {', '.join(orphans[:SHOWN])}{and_more(orphans, SHOWN)}",
             where=snapshot.output.location,
         )

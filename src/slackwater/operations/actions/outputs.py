@@ -13,7 +13,7 @@ from slackwater.core.commands import apply_command, command
 from slackwater.core.errors import Refused
 from slackwater.core.records import GenerationRecord, leader_id
 from slackwater.core.sink import BackfillDirectory, Cut, Owner, Swap, cut_step, others_of
-from slackwater.core.units import batch_range
+from slackwater.core.units import batch_range, counted
 from slackwater.ledger.lineage import SINK
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.operations.action import LAYOUT, NOTHING, Action, ActionFacts, Inverse
@@ -92,8 +92,8 @@ def _batches(cut: Cut) -> str:
 def _taken_out(cut: Cut) -> str:
     if cut.members:
         return "; ".join(_taken_out(part) for part in cut.members if part.batches)
-    files = f"{len(cut.files)} files, {cut.bytes:,} bytes" if cut.files else ""
-    rows = f"{cut.rows:,} rows" if cut.rows is not None else ""
+    files = f"{counted(len(cut.files), 'file')}, {cut.bytes:,} bytes" if cut.files else ""
+    rows = counted(cut.rows, "row") if cut.rows is not None else ""
     return ", ".join(filter(None, (rows, files))) or _batches(cut)
 
 

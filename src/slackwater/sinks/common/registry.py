@@ -112,16 +112,13 @@ def identity_at(location: str) -> Identity | None:
     return None if found is None else {"kind": found, "path": str(Location(location))}
 
 
-_DATABASES = frozenset({"jdbc", "postgres"})
-"""Kinds of Slackwater's own sinks: an application's format of this name is its own data source."""
-
-
 def recognised(calls: WriterCalls) -> Identity:
     """The identity for a writer's calls; an unknown format is a kind without a place."""
     found = (_loaded(kind.recognise)(calls) for kind in SINKS.all() if kind.recognise is not None)
     known: Identity | None = next((one for one in found if one is not None), None)
     path = calls.options.get("path")
-    kind = f"source {calls.format}" if calls.format in _DATABASES else calls.format
+    # These two are Slackwater's own: an application's format of this name is a data source.
+    kind = f"source {calls.format}" if calls.format in ("jdbc", "postgres") else calls.format
     return known or {"kind": kind, **({"path": path} if path else {})}
 
 

@@ -263,7 +263,7 @@ def page(
         _sources(report, all_files=all_files),
         _operators(report.operators),
         f"{pinned}\n{_indent(_table(shown.items()))}" if settings else "",
-        _section(f"Left over ({len(paths)} files that Spark ignores)", left),
+        _section(f"Left over, ignored by Spark ({len(paths)})", left),
         _damage(report.damage),
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
