@@ -321,7 +321,7 @@ class Database:
         if self.file and self.file.is_disk_full():
             return EnvironmentMissing(
                 "disk-full",
-                "There is no space left for the ledger, which needs some even to be read",
+                "There is no space left for the ledger, which needs space even for reads",
                 where=self.place,
                 found=cause,
                 hint="free some space and try again",

@@ -41,10 +41,10 @@ PRECONDITIONS: Mapping[PreconditionName, str] = {
     "history": "the recorded ranges of the batches to be replayed",
     "pipeline": "the pipeline file",
     "source-files": "source files that no longer exist",
-    "readers": "streams that have read what is to be cut",
+    "readers": "streams that have read rows to be cut",
     "writer": "files of the checkpoint that the query has written since the operation was started",
-    "backfill-directory": "what is in the backfill directory",
-    "others": "what is in the output",
+    "backfill-directory": "the content of the backfill directory",
+    "others": "the content of the output",
 }
 
 

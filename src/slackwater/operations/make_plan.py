@@ -168,7 +168,7 @@ def _later(planner: Planner, stream: StreamRecord) -> list[StreamRecord]:
     except CycleError as error:
         raise Refused(
             "downstream-cycle",
-            "The streams read each other's outputs in a circle: no order of them is exact",
+            "The streams read each other's outputs in a cycle: no order is exact",
             found=" -> ".join(error.args[1]),
             hint="give one of them a new name and a new output",
         ) from error

@@ -270,7 +270,7 @@ class Planner:
                 "Other streams have read the output: all of it would be new to them after a swap",
                 where=output.location,
                 found=", ".join(readers),
-                hint=f"plan them as well: {_with_downstream(context)}",
+                hint=f"also plan these streams: {_with_downstream(context)}",
             )
         swapped = output
         if context.snapshot.output.unmarked is not None:
@@ -349,7 +349,7 @@ def _hint_for_read(workspace: Workspace, context: PlanContext, output: Output, c
     other = goal.without_read_cut(context)
     if other is not None:
         return other
-    hint = f"plan them as well: {_with_downstream(context)}"
+    hint = f"also plan these streams: {_with_downstream(context)}"
     for batch in (one for one in cut.batches if context.batches.is_whole(one)):
         if not readers_of(workspace.ledger, stream, output.cut_after(batch, history.written)):
             at = plan_command(stream.full_name, context.request, at=goal.target_at(batch))

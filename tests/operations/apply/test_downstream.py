@@ -108,7 +108,7 @@ def test_without_it_the_refusal_names_the_readers(project: Stages) -> None:
 
     assert (refused.value.code, refused.value.found) == ("cut-was-read", DAY)
     assert (refused.value.hint or "").startswith(
-        f"plan them as well: slackwater plan replay {STREAM} --from batch:3 --downstream"
+        f"also plan these streams: slackwater plan replay {STREAM} --from batch:3 --downstream"
     )
 
 

@@ -259,7 +259,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "watch": "Show the marks and the lag of any checkpoint while its query runs.",
         "inspect": "Show what is in a checkpoint, without a JVM and without writing anything.",
         "ledger": "Show the ledger's records of streams, runs, operations and batches.",
-        "evidence": "Pack what is known of a stream into one file for a colleague: "
+        "evidence": "Pack all facts about a stream into one file for a colleague: "
         "a page and JSON, no rows, no secrets.",
         "explain": "Explain a code of a finding or an error: what it means, how it is recognised, and what to do.",
         "offsets": "Print where a new query would start reading, as Kafka's startingOffsets.",

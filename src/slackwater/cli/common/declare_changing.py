@@ -77,7 +77,7 @@ def run(parser: Parser) -> None:
     parser.takes(
         "--metrics-port",
         "PORT",
-        "serve Prometheus metrics of the streams at this port while they run; 0: a free one",
+        "serve Prometheus metrics of the streams at this port while they run; 0: a free port",
         _port,
     )
     parser.takes(

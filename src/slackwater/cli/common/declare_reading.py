@@ -25,7 +25,7 @@ def status(parser: Parser) -> None:
     parser.takes(
         "--watch",
         "INTERVAL",
-        "show it again after each interval, such as 10s (default: %(const)s), until Ctrl-C",
+        "repeat after each interval, such as 10s (default: %(const)s), until Ctrl-C",
         nargs="?",
         const="2s",
     )

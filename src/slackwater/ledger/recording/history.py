@@ -181,7 +181,7 @@ def executed(ledger: Ledger, stream: StreamRecord) -> Iterator[SourceRange]:
         if last is not None and last > share.base and newest != last:
             raise Refused(
                 "backfill-unknown",
-                f"What generation {share.generation} has read up to batch {last} is not recorded, so that rows could "
+                f"The reads of generation {share.generation} up to batch {last} are not recorded, so rows could "
                 "be written twice",
                 where=f"stream {name}",
                 expected=f"the range of batch {last}",

@@ -78,7 +78,7 @@ def check_writer(stream: StreamRecord, replayer: Replayer, *, into_directory: bo
     written = replayer.sink_written
     raise Refused(
         "backfill-watched",
-        f"The batch of a backfill is written as the program writes that starts the query of stream {stream.full_name}: "
+        f"A backfill of stream {stream.full_name} uses the writer of its own program: "
         + ("the pipeline file is not that program" if written is None else "it would write to a different output"),
         where=f"stream {stream.full_name}",
         expected=sink_text(stream.sink),
@@ -123,7 +123,7 @@ def live_ranges(snapshot: Snapshot, batches: BatchHistory) -> dict[str, SourceRa
     if not batches.is_whole(newest):
         raise Refused(
             "backfill-unknown",
-            f"What stream {snapshot.stream.name} has read up to batch {newest} is not all recorded",
+            f"Not all reads of stream {snapshot.stream.name} up to batch {newest} are recorded",
             where=snapshot.generation.location,
             expected=f"offsets of batch {newest}, with the source logs that it needs",
             hint="restore the ledger or the checkpoint from a backup",
@@ -157,7 +157,7 @@ def check_free(
     if claimed is None:
         raise Refused(
             "backfill-unknown",
-            f"What batches have read of source {span.source} is unknown, so that rows could be written twice",
+            f"The rows of source {span.source} that batches have read are unknown, so rows could be written twice",
             where=f"stream {snapshot.stream.full_name}",
             expected="a source of kind "
             + " or ".join(one.kind for one in kinds() if one.shows_what_is_free)

@@ -142,7 +142,7 @@ def parse(text: str, where: str | Path) -> Plan:
     plan = _validated(content, where)
     for one in plan.members:
         if IDENTIFIER.fullmatch(one.id) is None:
-            raise _damaged(where, "its id is not one that plan gives", "such as 20260105T093000-1a2b3c", one.id[:60])
+            raise _damaged(where, "its id was not made by plan", "such as 20260105T093000-1a2b3c", one.id[:60])
         if one.goal not in GOALS:
             raise _damaged(where, "its goal is unknown", ", ".join(GOALS), one.goal[:60])
         if one.stream.count("/") != 1:

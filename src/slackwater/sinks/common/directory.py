@@ -246,7 +246,7 @@ def directory(path: object, example: str) -> str:
             "The sink cannot write to this output directory",
             expected="a path or URI as a string or pathlib.Path, without ~",
             found=repr(path),
-            hint=f'such as {example}; pathlib.Path("~/out").expanduser() expands ~',
+            hint=f'for example {example}; pathlib.Path("~/out").expanduser() expands ~',
         )
     # Hadoop decodes no URI: file:///a%20b is the folder "a%20b" for Spark and "a b" for everything else.
     reserved = " and ".join(character for character in "%?#" if character in found) if is_uri(found) else ""

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 DELTA_TRAITS = marked_traits(
-    "the rows of a batch and its number are one commit, and a number it has is skipped", cuts=True, swaps=True
+    "a batch's rows and number are one commit, and a batch whose number is in the log is skipped", cuts=True, swaps=True
 )
 APP_PREFIX = "slackwater-"
 """Prefix of streams' application ids."""

@@ -203,7 +203,7 @@ class MarkedOutput(AppendOnlyOutput[MarkedTarget]):
             MARKED,
             location,
             lambda: MarkedTarget(address, Marker(marker_target(name, None)), location),
-            f"What the batch function {name} has written is known to the function only",
+            f"Only the batch function {name} knows its writes",
         )
 
     def lost_marker(self, _marked: int) -> LostMarker:

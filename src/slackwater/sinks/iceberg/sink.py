@@ -115,6 +115,6 @@ def iceberg(table: str | os.PathLike[str], *, keys: str | Iterable[str] = (), **
             "The name of a table cannot be used",
             expected="catalog.db.table, or a directory with a slash in it",
             found=repr(table),
-            hint=f"such as {_EXAMPLE}",
+            hint=f"for example {_EXAMPLE}",
         )
     return IcebergSink(table=table, keys=named, options=chosen)

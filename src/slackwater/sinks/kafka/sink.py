@@ -173,7 +173,7 @@ def check_columns(frame: DataFrame, stream: str) -> None:
             f"The rows of stream {stream} have no column named value, which the Kafka sink writes",
             expected="value (string or binary), optionally key, headers, partition",
             found=", ".join(types) or "no column",
-            hint='such as: frame.select(F.to_json(F.struct("*")).alias("value"))',
+            hint='for example: frame.select(F.to_json(F.struct("*")).alias("value"))',
         )
     wrong = [name for name, allowed in COLUMNS.items() if name in types and types[name] not in allowed]
     if wrong:
@@ -183,7 +183,7 @@ def check_columns(frame: DataFrame, stream: str) -> None:
             f"The Kafka sink cannot write a column of stream {stream} with this type",
             expected=f"{name}: {' or '.join(COLUMNS[name])}",
             found=f"{name}: {types[name]}",
-            hint=f'such as: F.col("{name}").cast("{CASTS.get(name, "string")}")',
+            hint=f'for example: F.col("{name}").cast("{CASTS.get(name, "string")}")',
         )
 
 
