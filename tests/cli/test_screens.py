@@ -30,7 +30,8 @@ from tests.refusals.scene import PIPELINE
 from tests.support.homes import HomeSpec, batch_record, make_home
 from tests.support.rebuilds import StubReplayer, StubRuntime
 
-WIDTHS = (80, 120)
+HEIGHTS = {80: 24, 120: 40}
+WIDTHS = tuple(HEIGHTS)
 CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 BAR = re.compile(r"\r|[^\n━╸╺]*[━╸╺]+ +\d+/\d+ +(?:\d+:\d\d:\d\d|-:--:--)")
 WORD = re.compile(r"[A-Za-z0-9]+")
@@ -104,6 +105,7 @@ class Screens:
         shown = {}
         for name, width, colour in (("pipe", 0, ""), *((str(one), one, "") for one in WIDTHS), ("80 plain", 80, "1")):
             self._patch.setenv("COLUMNS", str(width or 80))
+            self._patch.setenv("LINES", str(HEIGHTS.get(width, 24)))
             self._patch.setenv("NO_COLOR", colour)
             stream = Terminal() if width else io.StringIO()
             self._patch.setattr(sys, "stdout", stream)

@@ -66,11 +66,14 @@ class Browser:
     events: list[dict[str, Any]] = field(default_factory=list)
     _buffer: bytes = b""
     _calls: int = 0
+    _target: str | None = None
 
     def open(self, file: Path | str, width: int, *, dark: bool = False, printed: bool = False) -> Opened:
-        """A local file, without a network, or an address, in a new page of this width."""
-        target = self.call("Target.createTarget", {"url": "about:blank"})["targetId"]
-        session = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
+        """A local file, without a network, or an address, in a new page of this width. Closes the page before it."""
+        before, self._target = self._target, self.call("Target.createTarget", {"url": "about:blank"})["targetId"]
+        if before is not None:
+            self.call("Target.closeTarget", {"targetId": before})
+        session = self.call("Target.attachToTarget", {"targetId": self._target, "flatten": True})["sessionId"]
         offline = {"offline": isinstance(file, Path), "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         for method, params in (
