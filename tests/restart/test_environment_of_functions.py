@@ -52,7 +52,7 @@ def test_a_start_with_another_environment_is_refused(tmp_path: Path) -> None:
     zone = workspace.slackwater("check", "clicks.py", *CONF, *NEW_ZONE, code=1).stdout
 
     assert error_code(rate) == "program-changed"
-    assert "environment variable RATE of Python functions has a different value" in rate.stderr
+    assert "environment variable RATE of Python functions has a new value" in rate.stderr
     assert "time zone" not in rate.stderr, "it has another name only"
     assert "ran in the time zone UTC, run in Asia/Tokyo" in zone
     assert "--accept environment-changed" in zone

@@ -233,7 +233,7 @@ def test_another_kind_of_source_is_refused_when_it_is_planned(project: Project) 
 
     assert words[:2] == ["plan", "reset"]
     assert "error target-unsupported: " in refused
-    assert "hint: a query whose sources were replaced is another stream" in refused
+    assert "hint: a query whose sources were replaced is a new stream" in refused
 
 
 @pytest.mark.thorough
