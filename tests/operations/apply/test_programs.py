@@ -166,7 +166,7 @@ def test_a_plan_says_what_functions_would_get_now_that_they_did_not_get(
     changed = [one for one in project.plan().risks if one.endswith("with the environment that it is started in")]
     assert len(changed) == 2
     assert "ran in the time zone Asia/Tokyo, run in Europe/Berlin" in changed[0]
-    assert "environment variable RATE of Python functions has a different value" in changed[1]
+    assert "environment variable RATE of Python functions has a new value" in changed[1]
 
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     monkeypatch.setenv("RATE", "2")
