@@ -251,7 +251,7 @@ def test_a_text_without_a_known_error_is_not_healthy(slackwater: Slackwater, tmp
 
     assert done.code == 5
     assert "it is not a failure that Slackwater knows" in done.out
-    assert "the text names" not in done.out
+    assert "the text mentions" not in done.out
 
 
 def test_a_failure_that_is_not_known_shows_what_its_text_says_of_the_query(
@@ -267,7 +267,7 @@ def test_a_failure_that_is_not_known_shows_what_its_text_says_of_the_query(
     [stream] = slackwater("doctor", "--error", "driver.log", "--format", "json").document["streams"]
 
     assert done.code == 5
-    assert "the text names Spark 3.5.1, the checkpoint s3a://b/ck, batch 7" in done.out
+    assert "the text mentions Spark 3.5.1, the checkpoint s3a://b/ck, batch 7" in done.out
     assert "next         slackwater doctor s3a://b/ck" in done.out
     assert stream["read"] == {"spark": "3.5.1", "location": "s3a://b/ck", "batch": "7"}
 

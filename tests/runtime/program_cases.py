@@ -101,7 +101,9 @@ def _keys() -> Iterator[Case]:
     yield Case("key of the same type", station, keyed("city"), rebuild, KEYS, "key city was added")
     upper = keyed(lambda: F.upper("station").alias("station"))
     yield Case("key with another expression", station, upper, rebuild, KEYS, "key station is upper(station) now")
-    yield Case("order of two keys", keyed("station", "city"), keyed("city", "station"), rebuild, KEYS, "different order")
+    yield Case(
+        "order of two keys", keyed("station", "city"), keyed("city", "station"), rebuild, KEYS, "different order"
+    )
     yield Case("key added", station, keyed("station", "city"), rebuild, KEYS, "key city was added")
     yield Case("key removed", keyed("station", "city"), station, rebuild, KEYS, "key city was removed")
     literal = keyed(lambda: F.concat(F.col("station"), F.lit("-a")).alias("station"))

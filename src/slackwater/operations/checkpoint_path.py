@@ -67,7 +67,7 @@ class CheckpointPath(NamedTuple):
 
     def notes(self, operation: str) -> tuple[str, ...]:
         """How the new checkpoint gets there."""
-        named = f"the query's own code names the checkpoint {self.path}: the new one is built in"
+        named = f"the query's own code uses the checkpoint {self.path}: the new one is built in"
         if self.path is None:
             return ()
         if local_path_of(self.path) is None:

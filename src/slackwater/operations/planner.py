@@ -106,7 +106,7 @@ class Planner:
                 "target",
                 f"The file of offsets cannot be read: {error}",
                 where=file,
-                hint="offsets:FILE names a JSON file",
+                hint="offsets:FILE is a JSON file",
             ) from error
 
     def backfill_directory(self, stream: StreamRecord, request: Request) -> BackfillDirectory | None:

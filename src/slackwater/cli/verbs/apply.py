@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "slackwater.apply/1"
 UNDO_SCHEMA = "slackwater.undo/1"
-PLANS_ARE_WRITTEN = f"{command('status')} names the plan that a stream needs, and --out writes it to a file"
+PLANS_ARE_WRITTEN = f"{command('status')} shows the plan that a stream needs; --out writes it to a file"
 
 
 def apply(

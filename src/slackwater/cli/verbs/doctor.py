@@ -166,7 +166,7 @@ def _errors(one: Diagnosis) -> Iterator[Text]:
         yield _line("error", "it is not a failure that Slackwater knows")
         read = (_READ[name].format(value) for name, value in one.read.items())
         if named := ", ".join(read):
-            yield _line("", f"the text names {named}")
+            yield _line("", f"the text mentions {named}")
 
 
 def _after_text_alone(one: Diagnosis) -> Iterator[Text]:

@@ -97,7 +97,7 @@ def explanation(code: str) -> Explanation:
         return _of_failure(code, known_failures()[code])
     if code in FAILURES:
         meaning, goal = FAILURES[code]
-        remedy = f"`{command('doctor', 'STREAM')}` names what to do"
+        remedy = f"`{command('doctor', 'STREAM')}` shows the remedy"
         return Explanation(
             code=code,
             kind="failed run",

@@ -39,7 +39,7 @@ def all_deleted(facts: Facts) -> Iterator[Found]:
                 without_data = None
                 break
     if named:
-        shown = f"the commit of batch {checkpoint.committed} names state of {counted(len(named), 'operator')}"
+        shown = f"the commit of batch {checkpoint.committed} lists state of {counted(len(named), 'operator')}"
     elif without_data is not None and checkpoint.committed >= without_data:
         shown = f"batch {without_data} was planned without new data, for operators with state"
     else:
@@ -197,7 +197,7 @@ def ids_lost(facts: Facts) -> Iterator[Found]:
             f"the files of the state have ids, up to version {newest}, but no commit lists them: the files "
             "that belong to a batch are unknown",
             where=f"{facts.checkpoint.location}/commits/{unnamed}",
-            expected="a commit that names the ids of its state",
+            expected="a commit that lists the ids of its state",
             found="none",
             advice=f"restore {facts.checkpoint.location}/commits from a copy of the checkpoint",
             next=rebuild(facts),

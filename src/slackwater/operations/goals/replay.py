@@ -239,7 +239,7 @@ class FirstBatch:
             where=f"stream {self.stream}",
             expected=expected,
             found=target_text(self.target),
-            hint=f"{command('ledger', self.stream)} lists the batches; batch:N names one",
+            hint=f"{command('ledger', self.stream)} lists the batches; batch:N is a batch",
         )
 
 

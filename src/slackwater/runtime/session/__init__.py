@@ -84,7 +84,7 @@ def _check_default_store(spark: Mapping[str, str], named: Iterable[str]) -> None
             where=local,
             expected=f"URIs of the home, of checkpoints and of outputs, such as {default.rstrip('/')}/folder",
             found="a path without a scheme",
-            hint="write a URI that names the store; or, if no path of the pipeline is on it, set "
+            hint="write a URI with the store; or, if no path of the pipeline is on it, set "
             f'"{_DEFAULT_STORE}" = "file:///" under [spark] in slackwater.toml',
         )
 
