@@ -263,7 +263,7 @@ def test_offsets_that_are_deleted_are_no_interrupted_batch(slackwater: Slackwate
     assert "SW-SINK-003" not in {one["code"] for one in found}
 
 
-@pytest.mark.parametrize(("reported", "unknown"), [(5, None), (3, "no progress of batches 4 to 5 is recorded")])
+@pytest.mark.parametrize(("reported", "unknown"), [(5, None), (3, "no progress after batch 3 is recorded")])
 def test_the_lag_after_batches_that_the_program_ran_alone_is_unknown(
     slackwater: Slackwater, tmp_path: Path, reported: int, unknown: str | None
 ) -> None:

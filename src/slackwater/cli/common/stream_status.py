@@ -190,7 +190,7 @@ def stream_status(
     committed = snapshot.marks.committed
     if batch is not None and snapshot.stream.is_watched and snapshot.holder is None and committed > batch.batch_id:
         # The user's program has committed later batches by itself.
-        lag = Lag(unknown=f"no progress of batches {batch.batch_id + 1} to {committed} is recorded")
+        lag = Lag(unknown=f"no progress after batch {batch.batch_id} is recorded")
     else:
         lag = stream_lag(ledger, batch)
     return StreamStatus(
