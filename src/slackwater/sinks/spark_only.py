@@ -92,7 +92,7 @@ def foreach(function: Callable[[Row], Any] | SupportsProcess) -> ForeachSink:
     if isinstance(function, type) or not usable:
         raise PipelineError(
             "sink-function",
-            "The foreach sink needs an object with a method process",
+            "The foreach sink cannot use this value",
             expected="a function of one row, or an object with process(row) and, if needed, open and close",
             found=repr(function),
             hint="give an instance of the class" if isinstance(function, type) else None,

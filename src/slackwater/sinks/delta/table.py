@@ -200,7 +200,7 @@ class DeltaVersion:
             if written.get(path, spelled) != spelled:
                 raise Refused(
                     "delta-path",
-                    "The deltalake library would remove a file of the Delta table under a new spelling of its path, "
+                    "The deltalake library would remove a file of the table under a different spelling of its path, "
                     "and Spark would still read the file",
                     where=self.location,
                     expected=spelled,
