@@ -395,7 +395,7 @@ SIGNS: Mapping[str, str] = {
     "SRC-01": f"the source's oldest position is newer than the checkpoint's: {command('inspect', 'CHECKPOINT')}",
     "SRC-03": "the connector's own files next to the checkpoint do not have the newest batch",
     "SRC-06": "another application, or an older run of this one, reads with the same consumer group",
-    "SINK-07": "a different writer committed to the table at that time: DESCRIBE HISTORY NAME",
+    "SINK-07": "another writer committed to the table at that time: DESCRIBE HISTORY NAME",
     "SHARE-01": "a second driver with the same checkpoint is running: list the applications of the cluster",
     "STORE-03": "only one driver uses the checkpoint, and the next start passes",
     "VER-04": "a jar is for a different Spark, Scala or Kafka: ls $SPARK_HOME/jars; spark-submit --verbose",

@@ -64,8 +64,8 @@ class Ways:
                     "plan", "reset", self.stream, "--from", "earliest", "--output", self.output, "--pipeline",
                     self.reference, *self.session_with(present),
                 )  # fmt: skip
-                present_ones = "or process everything again with the present settings, which apply needs too"
-                lines.append(f"{present_ones}: {reset}")
+                again_now = "or process everything again with the present settings, which apply needs too"
+                lines.append(f"{again_now}: {reset}")
         elif verdict.goal == "rebuild":
             lines = [f"recompute the state with this code: {command('plan', 'rebuild', self.stream, *code)}"]
         elif verdict.goal == "reset":

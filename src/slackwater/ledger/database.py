@@ -343,7 +343,7 @@ class Database:
             )
         return DataError(
             "ledger-unreadable",
-            "The ledger's tables were not written by Slackwater",
+            "The ledger's tables are not as Slackwater made them",
             where=self.place,
             found=cause,
             hint=hint,

@@ -21,7 +21,7 @@ def unreadable(expected: str, found: object) -> DataError:
     """The error for an unreadable value; the function that opened the ledger adds the place."""
     return DataError(
         "ledger-unreadable",
-        "The ledger was changed by something other than Slackwater",
+        "The ledger is damaged, or something other than Slackwater changed it",
         expected=expected,
         found=brief(repr(found)),
         hint="restore the ledger from a backup",

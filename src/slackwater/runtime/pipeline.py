@@ -153,7 +153,7 @@ def _check_name(name: object, what: str) -> None:
     if not isinstance(name, str) or not STREAM_NAME.fullmatch(name):
         raise PipelineError(
             f"{what}-name",
-            f"A {what} cannot have this name: it is used for a directory",
+            f"Invalid {what} name: it must be usable as a directory name",
             expected="letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 100",
             found=repr(name),
         )

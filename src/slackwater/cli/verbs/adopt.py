@@ -128,7 +128,7 @@ def _stream(
     if STREAM_NAME.fullmatch(name) is None:
         raise UsageError(
             "adopt-name",
-            "A stream cannot have this name, which is used for a folder",
+            "Invalid stream name: it must be usable as a folder name",
             expected="letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 100",
             found=repr(name),
             hint="give one with --name",

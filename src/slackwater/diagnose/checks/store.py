@@ -222,7 +222,7 @@ def _back(facts: Facts, batch: int, source: str, what: str, values: tuple[str, s
         where=f"{facts.checkpoint.location}/offsets/{batch}",
         expected=expected,
         found=now,
-        advice="look for a different program with this checkpoint location, stop it, and give each query its own "
+        advice="look for another program with this checkpoint location, stop it, and give each query its own "
         "checkpoint",
         facts={"batch": batch, "source": source, "what": what, "expected": expected, "now": now},
     )

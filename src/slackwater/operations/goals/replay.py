@@ -55,8 +55,8 @@ class Replay(Goal):
         Flag(
             "--from",
             "at",
-            f"the first batch to process again: batch:N, {EARLIEST}, {LAST_WRITTEN} (default: only this batch); or "
-            "the first batch planned after a time (time:2026-01-31T00:00Z, by:PT6H) or read after a position "
+            f"the first batch to process again: batch:N, {EARLIEST}, {LAST_WRITTEN} (default; only this batch); or "
+            "the first batch planned since a time (time:2026-01-31T00:00Z, by:PT6H) or read from a position on "
             "(shift:-1000, offsets:FILE)",
             kind="target",
             metavar="TARGET",

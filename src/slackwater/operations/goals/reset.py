@@ -41,8 +41,8 @@ class Reset(Goal):
         Flag(
             "--output",
             "output",
-            "how to treat existing output: swap (default) builds new output in staging and replaces the old at the "
-            "end; clear moves it to a backup at once; keep leaves it, and batch ids continue from its newest",
+            "how to treat existing output: swap (default) builds new output in staging and replaces the old once "
+            "staging has caught up; clear moves it to a backup at once; keep leaves it: batch ids continue after it",
             kind="choice",
             default=outputs[0],
             choices=outputs,

@@ -122,7 +122,7 @@ def definition_of(start: Start, code: ApplicationCode) -> StreamDefinition | Non
     if STREAM_NAME.fullmatch(name) is None:
         raise PipelineError(
             "stream-name",
-            "The name of this query cannot be the name of a stream, which is used for a folder",
+            "Invalid stream name of this query: it must be usable as a folder name",
             expected="letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 100",
             found=repr(name),
             hint="give the query such a name with .queryName(...)",

@@ -351,7 +351,7 @@ def check_keys(connection: Connection, table: PostgresName, keys: Sequence[str])
     columns = ", ".join(quoted(key) for key in keys)
     raise PipelineError(
         "sink-keys",
-        "The table has no unique index on the sink's keys",
+        "The table has no usable unique index on the sink's keys",
         where=str(table),
         expected=f"a unique index on {columns}, its columns NOT NULL or the index NULLS NOT DISTINCT",
         found="; ".join(sorted(", ".join(names) for names in found)) or "no unique index",
