@@ -280,14 +280,14 @@ class Drain:
     def __init__(self, query: StreamingQuery) -> None:
         self._query = query
         self._loop: _Loop | None = None
-        self._ending = False
+        self.ending = False
         self._idle = 0
 
     def start(self) -> None:
         """Let no batch start after the running batch."""
         try:
             self._loop = _Loop(self._query._jsq.streamingQuery())
-            self._ending = self._loop.end()
+            self.ending = self._loop.end()
         except (AttributeError, Py4JError) as error:
             # Spark Connect, or a Spark with other internals: stopping at once is still exactly-once.
             log.warning("query cannot be drained, stopping it at once", query=self._query.name, error=str(error))
@@ -299,8 +299,8 @@ class Drain:
         if self._loop is None or not self._loop.alive:
             self._query.stop()
             return True
-        if not self._ending:
-            self._ending = self._loop.end()
+        if not self.ending:
+            self.ending = self._loop.end()
             return False
         # The flag is checked before a trigger is marked active, so the query must be idle for a while to count as idle.
         self._idle = 0 if self._query.status["isTriggerActive"] else self._idle + 1
