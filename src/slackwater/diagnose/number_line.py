@@ -46,10 +46,7 @@ def warnings(snapshot: Snapshot) -> tuple[Finding, ...]:
 
 
 def left_out(snapshot: Snapshot) -> tuple[Check[Snapshot], ...]:
-    """Rules not applied while a process writes.
-
-    Without those about the last run where the stream runs again.
-    """
+    """Rules not applied while a process writes. Without those about the last run where the stream runs again."""
     if snapshot.holder is None:
         return ()
     compared = (rule for rule in RULES if rule.when is not When.ALWAYS or rule.about == "marker")

@@ -38,10 +38,7 @@ _HOW_TO_NAME = "give the path of a .py file, or the dotted name of a module that
 
 @dataclass(frozen=True, slots=True)
 class LoadedPipeline:
-    """``reference`` is a path or module name, as recorded.
-
-    ``runs_itself``: an application with its own session.
-    """
+    """``reference`` is a path or module name, as recorded. ``runs_itself``: an application with its own session."""
 
     pipeline: Pipeline
     module: ModuleType
@@ -327,10 +324,7 @@ _NOT_READ = sys.stdlib_module_names | {"pyspark", "py4j", "slackwater"}
 
 
 def library_trees(trees: Iterable[ast.Module]) -> Iterator[ast.Module]:
-    """Trees of imports, and of their own packages' imports.
-
-    Missing and malformed modules are skipped.
-    """
+    """Trees of imports, and of their own packages' imports. Missing and malformed modules are skipped."""
     queue = [name for tree in trees for name in _imported(tree, "", is_package=False)]
     roots = {name.split(".")[0] for name in queue} - _NOT_READ
     seen = set[str]()

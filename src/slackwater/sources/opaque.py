@@ -1,7 +1,4 @@
-"""Kinds of which little is known beyond the shape of their offsets.
-
-Facts: docs/format.md, section 6.
-"""
+"""Kinds of which little is known beyond the shape of their offsets. Facts: docs/format.md, section 6."""
 
 from __future__ import annotations
 

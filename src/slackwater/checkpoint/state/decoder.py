@@ -147,10 +147,7 @@ class StoreDecoder:
         return families
 
     def decode(self, family: ColumnFamily | None, records: Records) -> tuple[FamilyRows, ...]:
-        """A family's rows in pieces of equal types; all bytes without a fitting schema.
-
-        Failed checksums raise.
-        """
+        """A family's rows in pieces of equal types; all bytes without a fitting schema. Failed checksums raise."""
         pieces = [records.take(slice(start, start + AT_A_TIME)) for start in range(0, max(1, len(records)), AT_A_TIME)]
         decoded = tuple(self._decode_piece(family, piece) for piece in pieces)
         reason = next((rows.reason for rows in decoded if rows.reason is not None), None)

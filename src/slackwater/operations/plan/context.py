@@ -1,7 +1,4 @@
-"""The facts from which a plan is derived, and their refusals.
-
-Access to an unknown fact raises its error.
-"""
+"""The facts from which a plan is derived, and their refusals. Access to an unknown fact raises its error."""
 
 from __future__ import annotations
 

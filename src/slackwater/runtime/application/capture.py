@@ -213,10 +213,7 @@ class NotStarted(SimpleNamespace):
 
 
 class _Supervision:
-    """Ends a program that only repeats the same lines with one query.
-
-    ``loops`` are known from an earlier reading.
-    """
+    """Ends a program that only repeats the same lines with one query. ``loops`` are known from an earlier reading."""
 
     def __init__(self, loops: set[object]) -> None:
         self._loops = loops

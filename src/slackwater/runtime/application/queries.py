@@ -159,10 +159,7 @@ def as_known(definition: StreamDefinition, ledger: Ledger | None) -> StreamDefin
 
 
 def settle_place(definition: StreamDefinition, ledger: Ledger) -> None:
-    """Record a moved checkpoint; the caller holds the lease.
-
-    Raises Refused if a different process was faster.
-    """
+    """Record a moved checkpoint; the caller holds the lease. Raises Refused if a different process was faster."""
     if as_known(definition, ledger).name != definition.name:
         raise Refused(
             "query-checkpoint",
@@ -181,10 +178,7 @@ def name_beside(ledger: Ledger, definition: StreamDefinition) -> str:
 
 
 def apart(definition: StreamDefinition, is_others: Callable[[str], bool]) -> str:
-    """The query's name, extended by its output's path if a different query has it.
-
-    A ``queryName`` is never changed.
-    """
+    """The query's name, extended by its output's path if a different query has it. A ``queryName`` is never changed."""
     names = _names_of(place_of(definition.sink.identity()) or definition.checkpoint or "")
     if definition.name not in names:
         return definition.name

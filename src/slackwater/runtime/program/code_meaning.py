@@ -71,10 +71,7 @@ Meaning = Piece | Library
 
 
 class Meanings:
-    """``cells`` are closure values by binding scope.
-
-    ``registered`` are SQL functions (``spark.udf.register``).
-    """
+    """``cells`` are closure values by binding scope. ``registered`` are SQL functions (``spark.udf.register``)."""
 
     def __init__(self, modules: Modules) -> None:
         self.modules = modules

@@ -293,10 +293,7 @@ def present_environment(
 
 
 def environment_settings(program: Program | None, spark: SparkSession) -> dict[str, str]:
-    """The environment's settings for a replay.
-
-    Secrets, and variables that must stay empty, are omitted.
-    """
+    """The environment's settings for a replay. Secrets, and variables that must stay empty, are omitted."""
     if program is None or not program.environment:
         return {}
     given = spark.sparkContext.environment

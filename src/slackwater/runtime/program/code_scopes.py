@@ -42,10 +42,7 @@ class Imported:
 
 @dataclass(eq=False, slots=True)
 class CodeScope:
-    """Bound names with their statements.
-
-    ``changed`` are in-place changes; parameters have no statement.
-    """
+    """Bound names with their statements. ``changed`` are in-place changes; parameters have no statement."""
 
     module: Module
     node: ast.AST

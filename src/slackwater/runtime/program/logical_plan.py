@@ -115,10 +115,7 @@ Nodes = Sequence[tuple[TreeNode, Any]]
 def expressions_of(
     nodes: Nodes, is_wanted: Callable[[TreeNode], bool], *, of_subqueries: bool = False
 ) -> Iterator[tuple[TreeNode, Any]]:
-    """The JVM's expressions for the nodes, with few calls.
-
-    Raises ValueError if JSON and JVM differ.
-    """
+    """The JVM's expressions for the nodes, with few calls. Raises ValueError if JSON and JVM differ."""
     reading = _Expressions(is_wanted, of_subqueries)
     for tree, node in nodes:
         yield from reading.of_node(tree, node)
@@ -195,10 +192,7 @@ def taken_by_functions(nodes: Nodes, jvm: Any, taken: Callable[[object], Taken])
 
 
 def data_source(format_name: str, spark: SparkSession) -> Any:
-    """A Python data source's pickled class; ``None`` if unknown to the session.
-
-    Raises an exception of ``NOT_READ``.
-    """
+    """A Python data source's pickled class; ``None`` if unknown to the session. Raises an exception of ``NOT_READ``."""
     if str(spark.version).startswith("3."):
         return None
     session: Any = spark

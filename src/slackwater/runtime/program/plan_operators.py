@@ -43,10 +43,7 @@ Side = Literal["", "left", "right"]
 
 @dataclass
 class Branch:
-    """Rows from a source (``operator`` ``-1``) or operator.
-
-    ``functions`` are Python classes that read the source.
-    """
+    """Rows from a source (``operator`` ``-1``) or operator. ``functions`` are Python classes that read the source."""
 
     base: str
     columns: dict[int, Value]

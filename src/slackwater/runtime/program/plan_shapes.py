@@ -1,7 +1,4 @@
-"""Turns an analysed plan into a program's shapes.
-
-Rows are followed as branches, each from a source or operator.
-"""
+"""Turns an analysed plan into a program's shapes. Rows are followed as branches, each from a source or operator."""
 
 from __future__ import annotations
 
@@ -207,10 +204,7 @@ class Shapes:
         return self.branches(query)
 
     def reference(self, node: TreeNode) -> list[Branch]:
-        """A ``WITH`` table, read again as Spark does.
-
-        Raises ValueError if columns cannot be assigned.
-        """
+        """A ``WITH`` table, read again as Spark does. Raises ValueError if columns cannot be assigned."""
         ids = [attribute_id(one) for one in node.expressions("output")]
         found = []
         for branch in self.branches(self.definitions[node.fields["cteId"]].children[0]):

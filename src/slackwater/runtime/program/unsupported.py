@@ -277,10 +277,7 @@ _NOT_FOUND: tuple[type[Exception], ...] = (LookupError, *SPARK_ERRORS)
 
 @contextmanager
 def strict_sources(frame: DataFrame, stream: str) -> Iterator[None]:
-    """Make the query's sources strict for its start.
-
-    Raises Refused if options cannot be replaced.
-    """
+    """Make the query's sources strict for its start. Raises Refused if options cannot be replaced."""
     with ExitStack() as restored:
         for source in spark_sources(frame):
             # User-spelled options with which the source omits lost rows; with the needed values.

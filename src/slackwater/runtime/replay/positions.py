@@ -39,10 +39,7 @@ COMPACT_INTERVAL = "spark.sql.streaming.fileSource.log.compactInterval"
 
 
 def served_positions(frame: DataFrame) -> Mapping[str, Served]:
-    """Maps source numbers to positions.
-
-    Raises EnvironmentMissing if a source does not answer.
-    """
+    """Maps source numbers to positions. Raises EnvironmentMissing if a source does not answer."""
     found = {}
     for source in spark_sources(frame):
         live = kind_described(source.description).live()

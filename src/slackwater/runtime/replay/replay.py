@@ -233,10 +233,7 @@ class SparkReplayer:
             self.close()
 
     def run_staged(self, operation: Operation, generation: GenerationRecord) -> None:
-        """Run into the staged output until caught up.
-
-        Raises StreamFailed, or Refused if nothing can be staged.
-        """
+        """Run into the staged output until caught up. Raises StreamFailed, or Refused if nothing can be staged."""
         spark = self._open()
         # State is replayed no more: its maintenance may run as in any other operation.
         for name in QUIET:

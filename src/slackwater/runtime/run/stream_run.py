@@ -316,10 +316,7 @@ class StreamRun:
             self._wait_for_restart(failure)
 
     def poll(self, *, drain: bool = False) -> None:
-        """Check the query and restart it if needed. Never raises.
-
-        ``drain``: end after the running batch.
-        """
+        """Check the query and restart it if needed. Never raises. ``drain``: end after the running batch."""
         if self.outcome is not None:
             return
         try:

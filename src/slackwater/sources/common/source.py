@@ -208,20 +208,14 @@ class Source:
         return ()
 
     def initial(self, log: SourceEntries) -> str | None:
-        """The position before batch 0, if it is recorded or fixed for the kind.
-
-        Raises FormatError.
-        """
+        """The position before batch 0, if it is recorded or fixed for the kind. Raises FormatError."""
         return None
 
     def describe(self, offset: str | None) -> str:
         return NO_OFFSET if offset is None else offset
 
     def cut_entry(self, end: str | None) -> int | None:
-        """The last entry of ``sources/<source>/`` in a checkpoint at ``end`` (-1: none).
-
-        ``None``: all entries.
-        """
+        """The last entry of ``sources/<source>/`` in a checkpoint at ``end`` (-1: none). ``None``: all entries."""
         return None
 
     def entry_parser(self, data: bytes) -> Callable[[bytes], object] | None:
