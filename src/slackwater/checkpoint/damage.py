@@ -7,11 +7,7 @@ from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
-from slackwater.checkpoint.completeness import (
-    damage_by_names,
-    leftovers,
-    next_state_files,
-)
+from slackwater.checkpoint.completeness import damage_by_names, leftovers, next_state_files
 from slackwater.checkpoint.inventory import Lineage, state_file
 from slackwater.checkpoint.layout import (
     COMMITS,

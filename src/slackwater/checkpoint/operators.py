@@ -14,15 +14,7 @@ from slackwater.checkpoint.listing import Listing, read_listing
 from slackwater.checkpoint.logs import damage_of, read_checked
 from slackwater.core.checkpoint import Damage, StateInventory
 from slackwater.core.errors import FormatError
-from slackwater.core.state import (
-    JOIN,
-    AtomicType,
-    ColumnFamily,
-    KeyEncoding,
-    Operator,
-    OperatorStore,
-    StateSchema,
-)
+from slackwater.core.state import JOIN, AtomicType, ColumnFamily, KeyEncoding, Operator, OperatorStore, StateSchema
 from slackwater.formats.state_schema import parse_operator_metadata, parse_state_schema
 from slackwater.storage.protocols import ReadStore
 

@@ -9,11 +9,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import TypeVar
 
-from slackwater.checkpoint.completeness import (
-    damage_by_names,
-    leftovers,
-    named_state,
-)
+from slackwater.checkpoint.completeness import damage_by_names, leftovers, named_state
 from slackwater.checkpoint.layout import (
     COMMITS,
     METADATA,

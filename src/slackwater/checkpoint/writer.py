@@ -10,14 +10,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from slackwater.checkpoint.layout import (
-    METADATA,
-    STATE,
-    is_leftover,
-    parse_id,
-    parse_state_file,
-    spark_checksum_path,
-)
+from slackwater.checkpoint.layout import METADATA, STATE, is_leftover, parse_id, parse_state_file, spark_checksum_path
 from slackwater.core.commands import command
 from slackwater.storage.open import is_uri, spark_uri
 from slackwater.storage.protocols import Folder, ReadStore, WriteStore, hadoop_checksum_path

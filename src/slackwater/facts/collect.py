@@ -11,13 +11,7 @@ from slackwater.checkpoint.layout import OFFSETS
 from slackwater.checkpoint.logs import marks_of_inventory
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
 from slackwater.checkpoint.reader import collector_off, read_checkpoint
-from slackwater.core.checkpoint import (
-    CheckpointReport,
-    Damage,
-    Depth,
-    Marks,
-    OffsetEntry,
-)
+from slackwater.core.checkpoint import CheckpointReport, Damage, Depth, Marks, OffsetEntry
 from slackwater.core.commands import mention
 from slackwater.core.errors import FormatError
 from slackwater.core.facts import CheckpointSeen, Fact, Facts, HistoryFacts, SinkFacts, SourceFacts, Unknown
@@ -224,11 +218,7 @@ def _recorded_offsets(
     return found
 
 
-def _sources(
-    checkpoint: CheckpointSeen,
-    snapshot: Snapshot,
-    ledger: Ledger | None,
-) -> tuple[SourceFacts, ...]:
+def _sources(checkpoint: CheckpointSeen, snapshot: Snapshot, ledger: Ledger | None) -> tuple[SourceFacts, ...]:
     marks, logs, stream = checkpoint.marks, snapshot.source_logs, snapshot.stream.full_name
     ids = recorded_ids(ledger, snapshot.generation, marks.planned) if ledger is not None else {}
     shapes = shapes_of(snapshot)

@@ -34,11 +34,7 @@ from slackwater.sinks.common.registry import open_output
 
 
 def make_plan(
-    workspace: Workspace,
-    name: str,
-    request: Request,
-    runtime: QueryRuntime,
-    say: Callable[[str], None],
+    workspace: Workspace, name: str, request: Request, runtime: QueryRuntime, say: Callable[[str], None]
 ) -> Plan:
     """Raises Refused if no exact and safe way exists, NotFound for an unknown stream."""
     check_home(workspace, say)

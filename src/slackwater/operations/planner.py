@@ -103,10 +103,7 @@ class Planner:
             return read_text(Path(file))
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(
-                "target",
-                f"The file of offsets cannot be read: {error}",
-                where=file,
-                hint="offsets:FILE is a JSON file",
+                "target", f"The file of offsets cannot be read: {error}", where=file, hint="offsets:FILE is a JSON file"
             ) from error
 
     def backfill_directory(self, stream: StreamRecord, request: Request) -> BackfillDirectory | None:

@@ -156,10 +156,7 @@ def locate(reference: str) -> tuple[Path, str | None]:
     spec = spec_of(reference)
     if spec is None or spec.origin is None or not spec.has_location:
         raise PipelineError(
-            "pipeline-absent",
-            "There is no such pipeline file or module",
-            where=reference,
-            hint=_HOW_TO_NAME,
+            "pipeline-absent", "There is no such pipeline file or module", where=reference, hint=_HOW_TO_NAME
         )
     return Path(spec.origin).absolute(), reference
 

@@ -21,15 +21,7 @@ from slackwater.checkpoint.inventory import Lineage
 from slackwater.checkpoint.state.records import DELETED, ByteView, RecordPositions, Records, torn_records, walk_records
 from slackwater.core.checkpoint import StateFile, StateFileKind
 from slackwater.core.errors import FormatError
-from slackwater.formats.frames import (
-    LZ4_PACKED,
-    Block,
-    Budget,
-    lz4_blocks,
-    require_codec,
-    snappy_blocks,
-    torn,
-)
+from slackwater.formats.frames import LZ4_PACKED, Block, Budget, lz4_blocks, require_codec, snappy_blocks, torn
 from slackwater.formats.state_schema import JavaReader
 from slackwater.formats.text_log import integer_field, parse_json, shown, text_field
 

@@ -17,12 +17,7 @@ from subprocess import DEVNULL, PIPE
 
 import numpy as np
 
-from slackwater.checkpoint.inventory import (
-    Lineage,
-    files_of_attempt,
-    files_of_version,
-    state_file,
-)
+from slackwater.checkpoint.inventory import Lineage, files_of_attempt, files_of_version, state_file
 from slackwater.checkpoint.layout import store_path
 from slackwater.checkpoint.listing import LimitedStore, Listing
 from slackwater.checkpoint.logs import CheckedFile, damage_of, read_checked

@@ -48,12 +48,7 @@ def lag_grows(facts: Facts) -> Iterator[Found]:
 _SLOWER_THAN_TRIGGER_BATCHES = 10
 
 
-@Check[Facts](
-    "SW-APP-012",
-    Severity.WARNING,
-    risk="none",
-    needs=("history",),
-)
+@Check[Facts]("SW-APP-012", Severity.WARNING, risk="none", needs=("history",))
 def slower_than_trigger(facts: Facts) -> Iterator[Found]:
     """Batches take longer than the interval of their trigger.
 

@@ -162,13 +162,7 @@ def provider_edited(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts](
-    "SW-CHG-010",
-    Severity.INFO,
-    risk="none",
-    needs=("settings",),
-    also=("CHG-08", "CHG-09"),
-)
+@Check[Facts]("SW-CHG-010", Severity.INFO, risk="none", needs=("settings",), also=("CHG-08", "CHG-09"))
 def session_setting_ignored(facts: Facts) -> Iterator[Found]:
     """A setting of the session has no effect on this checkpoint.
 

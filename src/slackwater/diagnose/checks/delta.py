@@ -64,14 +64,7 @@ def table_replaced(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts](
-    "SW-DELTA-001",
-    Severity.STOP,
-    risk="skip",
-    goal="backfill",
-    certainty="likely",
-    needs=("sink",),
-)
+@Check[Facts]("SW-DELTA-001", Severity.STOP, risk="skip", goal="backfill", certainty="likely", needs=("sink",))
 def transaction_ahead(facts: Facts) -> Iterator[Found]:
     """The output has transactions of a different application that are ahead of the checkpoint.
 
@@ -114,14 +107,7 @@ def transaction_ahead(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts](
-    "SW-DELTA-004",
-    Severity.WARNING,
-    risk="duplicate",
-    goal="resume",
-    certainty="possible",
-    needs=("sink",),
-)
+@Check[Facts]("SW-DELTA-004", Severity.WARNING, risk="duplicate", goal="resume", certainty="possible", needs=("sink",))
 def transaction_expired(facts: Facts) -> Iterator[Found]:
     """The output does not know the batch that runs again.
 

@@ -77,13 +77,7 @@ def file_too_old(facts: Facts) -> Iterator[Found]:
             )
 
 
-@Check[Facts](
-    "SW-FSRC-009",
-    Severity.INFO,
-    risk="none",
-    goal="resume",
-    needs=("read-files",),
-)
+@Check[Facts]("SW-FSRC-009", Severity.INFO, risk="none", goal="resume", needs=("read-files",))
 def files_removed(facts: Facts) -> Iterator[Found]:
     """Files that were read do not exist any more.
 

@@ -44,14 +44,7 @@ _UNSUCCESSFUL = (None, "killed", "failed", "interrupted")
 """Ends of a run without success; ``None`` until the next start records a kill."""
 
 
-@Check[Facts](
-    "SW-KAFKA-013",
-    Severity.WARNING,
-    risk="stuck",
-    goal="resume",
-    certainty="likely",
-    needs=("history",),
-)
+@Check[Facts]("SW-KAFKA-013", Severity.WARNING, risk="stuck", goal="resume", certainty="likely", needs=("history",))
 def batch_too_large(facts: Facts) -> Iterator[Found]:
     """A planned batch is far larger than any batch before it, and runs do not complete it.
 
@@ -98,13 +91,7 @@ def batch_too_large(facts: Facts) -> Iterator[Found]:
 
 
 @Check[Facts](
-    "SW-KAFKA-002",
-    Severity.STOP,
-    risk="loss",
-    goal="reset",
-    needs=("positions",),
-    also=("KAFKA-14",),
-    at_start=True,
+    "SW-KAFKA-002", Severity.STOP, risk="loss", goal="reset", needs=("positions",), also=("KAFKA-14",), at_start=True
 )
 def behind_position(facts: Facts) -> Iterator[Found]:
     """A partition ends before the position of the stream.
@@ -180,7 +167,7 @@ def partition_added(facts: Facts) -> Iterator[Found]:
         at_stake="{records} records",
     ):
         yield one._replace(
-            advice="if these records are not wanted, start once with failOnDataLoss=false, and set it to true again",
+            advice="if these records are not wanted, start once with failOnDataLoss=false, and set it to true again"
         )
 
 
@@ -204,7 +191,7 @@ def partitions_gone(facts: Facts) -> Iterator[Found]:
         "{parts} partitions in the position of source {source} do not exist, or are not subscribed any more",
     ):
         yield one._replace(
-            advice="subscribe to the topic again; if it was removed on purpose, start once with failOnDataLoss=false",
+            advice="subscribe to the topic again; if it was removed on purpose, start once with failOnDataLoss=false"
         )
 
 
@@ -231,7 +218,7 @@ def records_expired(facts: Facts) -> Iterator[Found]:
     ):
         yield one._replace(
             advice=f"read the records from an archive; then set failOnDataLoss=false for one start; {start}; then set "
-            "failOnDataLoss to true again",
+            "failOnDataLoss to true again"
         )
 
 

@@ -31,13 +31,7 @@ def _unparsed(facts: Facts, log: str, damage: Damage, batch: int, how: str) -> F
         next=resume(facts),
         advice=how,
         damage=(f"{log}/{batch}",),
-        facts={
-            "batch": batch,
-            "kind": damage.kind,
-            "expected": damage.expected,
-            "found": damage.found,
-            "how": how,
-        },
+        facts={"batch": batch, "kind": damage.kind, "expected": damage.expected, "found": damage.found, "how": how},
     )
 
 
@@ -111,14 +105,7 @@ def commits_entry_damaged(facts: Facts) -> Iterator[Found]:
     yield _unparsed(facts, "commits", damage, batch, how)
 
 
-@Check[Facts](
-    "SW-LOG-009",
-    Severity.STOP,
-    risk="loss",
-    goal="rebuild",
-    explains=("sink-behind",),
-    at_start=True,
-)
+@Check[Facts]("SW-LOG-009", Severity.STOP, risk="loss", goal="rebuild", explains=("sink-behind",), at_start=True)
 def commits_missing(facts: Facts) -> Iterator[Found]:
     """More than one planned batch is not committed: a start runs only the newest of them.
 

@@ -49,13 +49,7 @@ def metadata_malformed(facts: Facts) -> Iterator[Found]:
     )
 
 
-@Check[Facts](
-    "SW-LOG-012",
-    Severity.STOP,
-    risk="duplicate",
-    goal="resume",
-    also=("STORE-04",),
-)
+@Check[Facts]("SW-LOG-012", Severity.STOP, risk="duplicate", goal="resume", also=("STORE-04",))
 def metadata_missing(facts: Facts) -> Iterator[Found]:
     """The file metadata is missing, and the logs have batches.
 
@@ -149,14 +143,7 @@ def offsets_entry_edited(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts](
-    "SW-LOG-015",
-    Severity.STOP,
-    risk="skip",
-    goal="reset",
-    needs=("sink",),
-    explains=("sink-foreign",),
-)
+@Check[Facts]("SW-LOG-015", Severity.STOP, risk="skip", goal="reset", needs=("sink",), explains=("sink-foreign",))
 def only_metadata(facts: Facts) -> Iterator[Found]:
     """The checkpoint has only the file metadata, and the output has batches.
 

@@ -27,13 +27,7 @@ from slackwater.diagnose.checks.common.snapshot import (
 )
 
 
-@Check[Snapshot](
-    "checkpoint-behind",
-    Severity.STOP,
-    order=212,
-    risk="duplicate",
-    also=("FSINK-04",),
-)
+@Check[Snapshot]("checkpoint-behind", Severity.STOP, order=212, risk="duplicate", also=("FSINK-04",))
 def checkpoint_behind(snapshot: Snapshot) -> Iterator[Found]:
     """The checkpoint lacks batches that had been committed.
 
@@ -97,13 +91,7 @@ def checkpoint_damaged(snapshot: Snapshot) -> Iterator[Found]:
     )
 
 
-@Check[Snapshot](
-    "checkpoint-lost",
-    Severity.STOP,
-    order=210,
-    risk="skip",
-    also=("SINK-01",),
-)
+@Check[Snapshot]("checkpoint-lost", Severity.STOP, order=210, risk="skip", also=("SINK-01",))
 def checkpoint_lost(snapshot: Snapshot) -> Iterator[Found]:
     """The checkpoint holds no batch, but the stream has run.
 
@@ -153,14 +141,7 @@ def clean(snapshot: Snapshot) -> Iterator[Found]:
         )
 
 
-@Check[Snapshot](
-    "commit-missing",
-    Severity.INFO,
-    order=302,
-    when=When.IN_ORDER,
-    also=("LOG-08",),
-    on_output=True,
-)
+@Check[Snapshot]("commit-missing", Severity.INFO, order=302, when=When.IN_ORDER, also=("LOG-08",), on_output=True)
 def commit_missing(snapshot: Snapshot) -> Iterator[Found]:
     """The next batch is in the sink, but not committed.
 
@@ -204,13 +185,7 @@ def no_data_batch_pending(snapshot: Snapshot) -> Iterator[Found]:
         )
 
 
-@Check[Snapshot](
-    "range-changed",
-    Severity.STOP,
-    order=232,
-    risk="skip",
-    also=("LOG-11",),
-)
+@Check[Snapshot]("range-changed", Severity.STOP, order=232, risk="skip", also=("LOG-11",))
 def range_changed(snapshot: Snapshot) -> Iterator[Found]:
     """The next batch is planned with a different range than the sink has written.
 
@@ -236,16 +211,7 @@ def range_changed(snapshot: Snapshot) -> Iterator[Found]:
 
 
 @Check[Snapshot](
-    "state-lost",
-    Severity.STOP,
-    order=240,
-    risk="stuck",
-    also=(
-        "STATE-01",
-        "STATE-03",
-        "STATE-04",
-        "STATE-13",
-    ),
+    "state-lost", Severity.STOP, order=240, risk="stuck", also=("STATE-01", "STATE-03", "STATE-04", "STATE-13")
 )
 def state_lost(snapshot: Snapshot) -> Iterator[Found]:
     """The next batch needs state that cannot be loaded.
@@ -273,13 +239,7 @@ def state_lost(snapshot: Snapshot) -> Iterator[Found]:
 
 
 @Check[Snapshot](
-    "watermark-misses-batch",
-    Severity.WARNING,
-    order=400,
-    risk="wrong",
-    from_plan=True,
-    also=("WM-01",),
-    on_output=True,
+    "watermark-misses-batch", Severity.WARNING, order=400, risk="wrong", from_plan=True, also=("WM-01",), on_output=True
 )
 def watermark_misses_batch(snapshot: Snapshot) -> Iterator[Found]:
     """A batch that the sink skips does not advance the watermark.
@@ -314,12 +274,7 @@ def watermark_misses_batch(snapshot: Snapshot) -> Iterator[Found]:
     Severity.STOP,
     order=230,
     risk="skip",
-    also=(
-        "FSINK-04",
-        "SHARE-04",
-        "SINK-01",
-        "SINK-06",
-    ),
+    also=("FSINK-04", "SHARE-04", "SINK-01", "SINK-06"),
     on_output=True,
 )
 def sink_ahead(snapshot: Snapshot) -> Iterator[Found]:
@@ -391,13 +346,7 @@ def sink_behind(snapshot: Snapshot) -> Iterator[Found]:
     )
 
 
-@Check[Snapshot](
-    "source-files-missing",
-    Severity.STOP,
-    order=250,
-    risk="loss",
-    also=("FSRC-03",),
-)
+@Check[Snapshot]("source-files-missing", Severity.STOP, order=250, risk="loss", also=("FSRC-03",))
 def source_files_missing(snapshot: Snapshot) -> Iterator[Found]:
     """Source files of the planned batch do not exist.
 

@@ -21,14 +21,7 @@ from slackwater.diagnose.checks.common.snapshot import (
 )
 
 
-@Check[Snapshot](
-    "sink-foreign",
-    Severity.STOP,
-    order=231,
-    risk="skip",
-    also=("SHARE-04",),
-    on_output=True,
-)
+@Check[Snapshot]("sink-foreign", Severity.STOP, order=231, risk="skip", also=("SHARE-04",), on_output=True)
 def sink_foreign(snapshot: Snapshot) -> Iterator[Found]:
     """The output holds batches of which the stream has no record.
 
@@ -59,10 +52,7 @@ def sink_foreign(snapshot: Snapshot) -> Iterator[Found]:
     risk="duplicate",
     when=When.ALWAYS,
     about="marker",
-    also=(
-        "FSINK-01",
-        "SINK-02",
-    ),
+    also=("FSINK-01", "SINK-02"),
     on_output=True,
 )
 def sink_marker_lost(snapshot: Snapshot) -> Iterator[Found]:
@@ -148,11 +138,7 @@ def sink_silent(snapshot: Snapshot) -> Iterator[Found]:
     if marks.planned >= 0 and marks.written is None and not outputs_with_next(snapshot):
         again = f"; batch {marks.planned} was interrupted and will run again" if marks.next_is_planned else ""
         shown = snapshot.output.unchecked or "this sink does not show what it holds"
-        yield Found(
-            f"the checkpoint is in order; {shown}{again}",
-            goal="resume",
-            next=run_command(snapshot.stream),
-        )
+        yield Found(f"the checkpoint is in order; {shown}{again}", goal="resume", next=run_command(snapshot.stream))
 
 
 @Check[Snapshot]("sink-unreadable", Severity.STOP, order=200, risk="loss", ends_with=DAMAGED, on_output=True)
@@ -193,11 +179,7 @@ def sink_unreadable(snapshot: Snapshot) -> Iterator[Found]:
     order=220,
     risk="loss",
     ends_with=DAMAGED,
-    also=(
-        "FSINK-02",
-        "FSINK-03",
-        "FSINK-06",
-    ),
+    also=("FSINK-02", "FSINK-03", "FSINK-06"),
     on_output=True,
 )
 def output_damaged(snapshot: Snapshot) -> Iterator[Found]:
@@ -227,13 +209,7 @@ def output_damaged(snapshot: Snapshot) -> Iterator[Found]:
     )
 
 
-@Check[Snapshot](
-    "orphan-files",
-    Severity.INFO,
-    order=440,
-    also=("FSINK-07",),
-    on_output=True,
-)
+@Check[Snapshot]("orphan-files", Severity.INFO, order=440, also=("FSINK-07",), on_output=True)
 def orphan_files(snapshot: Snapshot) -> Iterator[Found]:
     """Files in the output belong to no batch.
 
@@ -296,11 +272,7 @@ def rows_not_kept(snapshot: Snapshot) -> Iterator[Found]:
     order=430,
     risk="duplicate",
     when=When.ALWAYS,
-    also=(
-        "SINK-03",
-        "SINK-04",
-        "SINK-05",
-    ),
+    also=("SINK-03", "SINK-04", "SINK-05"),
     on_output=True,
 )
 def at_least_once(snapshot: Snapshot) -> Iterator[Found]:

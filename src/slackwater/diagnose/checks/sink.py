@@ -34,12 +34,7 @@ LIMIT = 100_000
 """A line has about 200 bytes: from here on each compaction reads and writes 20 MB."""
 
 
-@Check[Facts](
-    "SW-FSINK-009",
-    Severity.WARNING,
-    risk="stuck",
-    needs=("sink",),
-)
+@Check[Facts]("SW-FSINK-009", Severity.WARNING, risk="stuck", needs=("sink",))
 def log_large(facts: Facts) -> Iterator[Found]:
     """The log of the file sink is large.
 
@@ -68,13 +63,7 @@ def log_large(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts](
-    "SW-MOVE-003",
-    Severity.STOP,
-    risk="loss",
-    needs=("sink",),
-    also=("MOVE-05",),
-)
+@Check[Facts]("SW-MOVE-003", Severity.STOP, risk="loss", needs=("sink",), also=("MOVE-05",))
 def output_moved(facts: Facts) -> Iterator[Found]:
     """The log of the output lists files under a different path.
 

@@ -58,14 +58,7 @@ def all_deleted(facts: Facts) -> Iterator[Found]:
 _DOUBLED = "; later batches that did read their rows are written a second time, as their output cannot be cut"
 
 
-@Check[Facts](
-    "SW-STATE-010",
-    Severity.WARNING,
-    risk="loss",
-    goal="replay",
-    certainty="likely",
-    needs=("history",),
-)
+@Check[Facts]("SW-STATE-010", Severity.WARNING, risk="loss", goal="replay", certainty="likely", needs=("history",))
 def batch_without_rows(facts: Facts) -> Iterator[Found]:
     """A batch has read none of its rows.
 
@@ -163,13 +156,7 @@ def checks_disabled(facts: Facts) -> Iterator[Found]:
             )
 
 
-@Check[Facts](
-    "SW-STATE-011",
-    Severity.STOP,
-    risk="stuck",
-    goal="rebuild",
-    explains=("state-lost",),
-)
+@Check[Facts]("SW-STATE-011", Severity.STOP, risk="stuck", goal="rebuild", explains=("state-lost",))
 def ids_lost(facts: Facts) -> Iterator[Found]:
     """The ids of state versions are lost.
 

@@ -45,12 +45,7 @@ _DEFAULT = "the default, which renames"
 _WITHOUT_RENAME = "AbortableStreamBased"
 
 
-@Check[Facts](
-    "SW-STORE-001",
-    Severity.WARNING,
-    risk="stuck",
-    needs=("renames",),
-)
+@Check[Facts]("SW-STORE-001", Severity.WARNING, risk="stuck", needs=("renames",))
 def no_atomic_rename(facts: Facts) -> Iterator[Found]:
     """The store of the checkpoint has no atomic rename.
 

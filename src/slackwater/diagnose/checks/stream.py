@@ -87,13 +87,7 @@ def _misplaced(place: Literal["moved", "copied"], was: str | None) -> Found:
 
 
 @Check[Snapshot](
-    "home-moved",
-    Severity.STOP,
-    order=110,
-    risk="wrong",
-    when=When.ALWAYS,
-    about="identity",
-    also=("MOVE-01",),
+    "home-moved", Severity.STOP, order=110, risk="wrong", when=When.ALWAYS, about="identity", also=("MOVE-01",)
 )
 def home_moved(snapshot: Snapshot) -> Iterator[Found]:
     """The home was moved.
@@ -110,13 +104,7 @@ def home_moved(snapshot: Snapshot) -> Iterator[Found]:
 
 
 @Check[Snapshot](
-    "home-copied",
-    Severity.STOP,
-    order=111,
-    risk="wrong",
-    when=When.ALWAYS,
-    about="identity",
-    also=("MOVE-01",),
+    "home-copied", Severity.STOP, order=111, risk="wrong", when=When.ALWAYS, about="identity", also=("MOVE-01",)
 )
 def home_copied(snapshot: Snapshot) -> Iterator[Found]:
     """The home is a copy.

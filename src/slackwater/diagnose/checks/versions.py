@@ -60,13 +60,7 @@ def downgrade(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts](
-    "SW-VER-006",
-    Severity.INFO,
-    risk="wrong",
-    certainty="possible",
-    needs=("history",),
-)
+@Check[Facts]("SW-VER-006", Severity.INFO, risk="wrong", certainty="possible", needs=("history",))
 def known_defect(facts: Facts) -> Iterator[Found]:
     """The stream ran with a Spark that has a defect which changes rows unseen.
 

@@ -132,13 +132,7 @@ def future(facts: Facts) -> Iterator[Found]:
 _IDLE_SOURCE_BATCHES = 10
 
 
-@Check[Facts](
-    "SW-WM-003",
-    Severity.WARNING,
-    risk="stuck",
-    certainty="likely",
-    needs=("history",),
-)
+@Check[Facts]("SW-WM-003", Severity.WARNING, risk="stuck", certainty="likely", needs=("history",))
 def idle_source(facts: Facts) -> Iterator[Found]:
     """An idle source keeps the watermark where it is.
 
@@ -183,13 +177,7 @@ def _delay_ms(facts: Facts, batch: int) -> int | None:
     return max((mark.delay_ms for one in inputs for mark in one.watermarks), default=None)
 
 
-@Check[Facts](
-    "SW-WM-010",
-    Severity.WARNING,
-    risk="loss",
-    goal="reset",
-    needs=("history",),
-)
+@Check[Facts]("SW-WM-010", Severity.WARNING, risk="loss", goal="reset", needs=("history",))
 def rows_late(facts: Facts) -> Iterator[Found]:
     """The watermark has dropped rows as late.
 

@@ -335,15 +335,11 @@ def record_of(operation: Operation, number: int) -> GenerationRecord:
         number,
         str(operation.checkpoint(number)),
         query_id=built.query_id,
-        layout={
-            **facts_of(index).get(LAYOUT, {}),
-            "state_stores": state_stores(operation.store(number)),
-        },
+        layout={**facts_of(index).get(LAYOUT, {}), "state_stores": state_stores(operation.store(number))},
         based_at=built.last if skipped is None else skipped,
         parent=next(one.switch.old for one in plan.actions if one.switch is not None) if ran is None else ran.number,
         source_cut=ends_after(
-            operation.batches,
-            BEFORE_ALL if isinstance(built, StartGeneration) or skipped is not None else built.last,
+            operation.batches, BEFORE_ALL if isinstance(built, StartGeneration) or skipped is not None else built.last
         ),
         begins=begins,
         programs=list(known),

@@ -14,16 +14,7 @@ from slackwater.core.commands import command, undo_command
 from slackwater.core.errors import Refused, SlackwaterError
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.ledger.recording.stream_files import write_stream_file_of
-from slackwater.operations.action import (
-    BY_HAND,
-    COMMITTED,
-    KEPT,
-    NOTHING,
-    PLANNED,
-    Action,
-    ActionFacts,
-    Inverse,
-)
+from slackwater.operations.action import BY_HAND, COMMITTED, KEPT, NOTHING, PLANNED, Action, ActionFacts, Inverse
 from slackwater.operations.actions.batches import record_of, skipped_in
 from slackwater.operations.actions.generations import StartGeneration, base_of, entry_of
 from slackwater.operations.apply.operation import PLAN_FILE, Operation

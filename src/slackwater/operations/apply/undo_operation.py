@@ -101,12 +101,7 @@ def recorded_plan(settings: Settings, file: AnyLocation) -> Plan | None:
 
 
 def undo_operation(
-    workspace: Workspace,
-    operation: OperationRecord,
-    plan: Plan,
-    display: Display,
-    *,
-    stopped: bool = False,
+    workspace: Workspace, operation: OperationRecord, plan: Plan, display: Display, *, stopped: bool = False
 ) -> bool:
     """``False`` if it has no effect left. Raises Refused if a stream has run since, or the backup was pruned."""
     check_home(workspace, display.say)

@@ -48,11 +48,7 @@ class Flag:
 
 
 RETENTION = Flag(
-    "--retention",
-    "retention",
-    "how far behind the watermark rows count, or 'all'",
-    kind="duration",
-    metavar="2d",
+    "--retention", "retention", "how far behind the watermark rows count, or 'all'", kind="duration", metavar="2d"
 )
 
 

@@ -11,13 +11,7 @@ from datetime import UTC, datetime
 from urllib.parse import unquote, urlsplit
 
 from slackwater.core.checkpoint import ChangedFile
-from slackwater.core.commands import (
-    APPLICATION,
-    application_words,
-    command,
-    output_command,
-    write_code_command,
-)
+from slackwater.core.commands import APPLICATION, application_words, command, output_command, write_code_command
 from slackwater.core.errors import Refused
 from slackwater.core.facts import Fact, known
 from slackwater.core.program import ARBITRARY, QueryProfile, not_reproducible

@@ -52,15 +52,7 @@ REPEATS_MAX = 100
 _REPEATED_S_MAX = 10.0
 """A program may repeat the same lines this long; a wait for a query's first batch lasts longer, or for ever."""
 _ASKED = frozenset(
-    {
-        "awaitTermination",
-        "exception",
-        "isActive",
-        "lastProgress",
-        "processAllAvailable",
-        "recentProgress",
-        "status",
-    }
+    {"awaitTermination", "exception", "isActive", "lastProgress", "processAllAvailable", "recentProgress", "status"}
 )
 
 
@@ -142,12 +134,7 @@ def captured(reference: str, ledger: Ledger | None, given: SessionOptions) -> Lo
         )
     definitions = [as_known(one, ledger) for one in found.definitions.values()]
     return LoadedPipeline(
-        ApplicationQueries(definitions),
-        sys.modules["__main__"],
-        full_reference(reference),
-        file,
-        (),
-        runs_itself=True,
+        ApplicationQueries(definitions), sys.modules["__main__"], full_reference(reference), file, (), runs_itself=True
     )
 
 

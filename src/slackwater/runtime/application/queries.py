@@ -220,12 +220,7 @@ def refuse_unsupported(definition: StreamDefinition, frame: DataFrame) -> None:
         check_query(definition, frame)
     except PipelineError as error:
         refused = QueryRefused(
-            error.code,
-            error.message,
-            where=calling_line(),
-            expected=error.expected,
-            found=error.found,
-            hint=error.hint,
+            error.code, error.message, where=calling_line(), expected=error.expected, found=error.found, hint=error.hint
         )
         raise refused from error
 

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 QUIET = {
     # The maintenance of a finished replay step would touch the files that the next step has renamed.
-    "spark.sql.streaming.stateStore.maintenanceInterval": "3600s",
+    "spark.sql.streaming.stateStore.maintenanceInterval": "3600s"
 }
 STATE_STORE = "org.apache.spark.sql.execution.streaming.state.StateStore$"
 LOADED_BYTES_MAX = 1 << 30

@@ -96,10 +96,7 @@ SOURCE_COUNT = re.compile(r"There are \[(\d+)] sources in the checkpoint offsets
 NOTHING = re.compile(r"(?!)")
 """Matches no message: only kinds of sources know such an error."""
 CODES: tuple[tuple[FailureCode, re.Pattern[str]], ...] = (
-    (
-        "state-damaged",
-        re.compile(r"\[CHECKPOINT_FILE_CHECKSUM_VERIFICATION_FAILED|Checksum error: \S*/state/\d+/\d+/"),
-    ),
+    ("state-damaged", re.compile(r"\[CHECKPOINT_FILE_CHECKSUM_VERIFICATION_FAILED|Checksum error: \S*/state/\d+/\d+/")),
     (
         "state-schema",
         re.compile(

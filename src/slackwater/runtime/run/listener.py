@@ -154,10 +154,7 @@ class _JvmListener:
     """
 
     def __init__(
-        self,
-        put: Callable[[str], None],
-        started: Started | None,
-        terminated: Callable[[str, str | None], None] | None,
+        self, put: Callable[[str], None], started: Started | None, terminated: Callable[[str, str | None], None] | None
     ) -> None:
         self._put = put
         self._started = started

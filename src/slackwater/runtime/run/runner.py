@@ -205,10 +205,7 @@ class Application:
         self._asked_ledger_at = 0.0
 
     def run(
-        self,
-        built: Sequence[tuple[StreamRecord, BuiltStream]],
-        leases: LeaseKeeper,
-        not_started: NotStarted,
+        self, built: Sequence[tuple[StreamRecord, BuiltStream]], leases: LeaseKeeper, not_started: NotStarted
     ) -> dict[str, StreamOutcome]:
         streams = {record.name: (record, stream) for record, stream in built}
         in_stages = self._request.until_caught_up

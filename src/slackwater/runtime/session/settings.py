@@ -256,11 +256,7 @@ def only_settings(
     return tuple(OtherSetting(name, old, new, in_code=name in own) for name, (old, new) in changed.items())
 
 
-_CLASSES = (
-    PROVIDER,
-    "spark.sql.streaming.checkpointFileManagerClass",
-    "spark.sql.streaming.commitProtocolClass",
-)
+_CLASSES = (PROVIDER, "spark.sql.streaming.checkpointFileManagerClass", "spark.sql.streaming.commitProtocolClass")
 """Settings with the name of a class that a started query loads later."""
 
 

@@ -81,10 +81,7 @@ class Kafka(Source):
     )
     strict_options = MappingProxyType({"failondataloss": "true"})
     start_options = frozenset(
-        {
-            *("startingoffsets", "startingoffsetsbytimestamp", "startingoffsetsbytimestampstrategy"),
-            "startingtimestamp",
-        }
+        {"startingoffsets", "startingoffsetsbytimestamp", "startingoffsetsbytimestampstrategy", "startingtimestamp"}
     )
     end_field = "allDataForTriggerAvailableNow"
     transient_errors = re.compile(

@@ -22,14 +22,7 @@ DAMAGED = 3
 REFUSED = 5
 FAILED = 7
 
-HEADINGS = (
-    "Condition",
-    "Effect",
-    "How to confirm",
-    "Remedy",
-    "Safety",
-    "References",
-)
+HEADINGS = ("Condition", "Effect", "How to confirm", "Remedy", "Safety", "References")
 """The page of a check has them after its first paragraph, each at the start of a line and with a colon."""
 
 _HEADING = re.compile(rf"^({'|'.join(HEADINGS)}): ", re.MULTILINE)
