@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-import os
 import socket
 import struct
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway
@@ -81,18 +79,10 @@ def test_secrets_are_masked_and_controls_escaped(capfd: pytest.CaptureFixture[st
 def test_a_run_says_that_it_starts_spark_and_shows_java_s_own_lines(project: Project) -> None:
     project.write(PIPELINE)
     project.add_files(1)
-    started = time.monotonic()
     command = project.start("run", "pipeline.py", "--until-caught-up")
-    while "starting Spark" not in command.log and time.monotonic() < started + 30:
-        time.sleep(0.01)
-    waited_s = time.monotonic() - started
-
     assert command.end() == 0, command.log
-    assert "starting Spark" in command.log
-    # A second on an idle machine; the tests share theirs.
-    assert waited_s < 1.0 + (os.getloadavg()[0] / (os.cpu_count() or 1)) * 2
+    assert 0 <= command.log.find("starting Spark") < command.log.find("WARNING: from Java"), command.log
     assert "incubator" not in command.log
-    assert "WARNING: from Java" in command.log
 
 
 # What py4j logs when its JVM dies during a call: the run reports it in one sentence, not with a traceback.

@@ -263,9 +263,7 @@ def test_the_mark_is_found_behind_and_before_open_and_aborted_transactions(serve
         producer.abort_transaction()
     assert marked.last_written() == 0
     _undecided(marked, b"of a writer that was killed")
-    began = time.monotonic()
     assert _mark(marked, 1.0).batch_id == 0
-    assert time.monotonic() - began < 5.0
 
 
 def test_a_commit_that_is_not_yet_readable_is_waited_for(servers: str, topic: str) -> None:
@@ -383,10 +381,8 @@ def test_a_broker_that_does_not_answer() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         marked: MarkedTopic = _sink(f"127.0.0.1:{unused.getsockname()[1]}", "clicks").target
-    started = time.monotonic()
     with raises_code(SinkUnreadable, "output-broker-unreachable"):
         marked.mark(1)
-    assert time.monotonic() - started < 10
 
 
 LOGIN = {"kafka.security.protocol": "SASL_PLAINTEXT", "kafka.sasl.mechanism": "PLAIN", "kafka.sasl.username": "limited"}

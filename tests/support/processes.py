@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -32,6 +33,17 @@ def hear_interrupts() -> None:
     """A shell starts what it puts into the background with Ctrl-C ignored, and children inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def accepted(listening: socket.socket) -> int:
+    """Accept and close the connections that wait at a port, and return their number."""
+    listening.setblocking(False)
+    count = 0
+    with suppress(BlockingIOError):
+        while True:
+            listening.accept()[0].close()
+            count += 1
+    return count
 
 
 class Command:
