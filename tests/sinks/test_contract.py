@@ -13,7 +13,7 @@ from slackwater.core.errors import Refused
 from slackwater.core.sink import Cut, Owner, WriterCalls
 from slackwater.sinks.common import registry
 from slackwater.sinks.common.contract import Output
-from slackwater.sinks.common.registry import open_output, recognised
+from slackwater.sinks.common.registry import SINKS, open_output, recognised
 from slackwater.storage.local import LocalStore
 from tests.sinks.databases import OWNER, PostgresKind
 from tests.sinks.kafka_kind import KafkaKind
@@ -171,7 +171,7 @@ def test_a_released_directory_can_be_taken_by_another_stream(in_files: FilesExam
 @pytest.mark.parametrize(
     "calls",
     [
-        *(WriterCalls(name, {"path": "out"}) for name in ("parquet", "delta", "iceberg", "redis", "jdbc", "postgres")),
+        *(WriterCalls(name, {"path": "out"}) for name in ("parquet", "redis", *SINKS.names())),
         *(WriterCalls(name, {}, table="clicks", location="out") for name in ("parquet", "delta", "iceberg")),
         WriterCalls("kafka", {"topic": "clicks", "kafka.bootstrap.servers": "broker:9092"}),
         WriterCalls("memory", {}, query="clicks"),
