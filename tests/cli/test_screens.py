@@ -12,16 +12,19 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from slackwater.audit.steps import Step
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.comparison import CheckedPipeline, CheckedStream
 from slackwater.cli.common.console import folds
 from slackwater.cli.common.pages import show
 from slackwater.cli.main import main
+from slackwater.cli.verbs.audit import DrillResult, audit_page
 from slackwater.cli.verbs.check import check_page
 from slackwater.cli.verbs.run import LiveDisplay, PlainDisplay
 from slackwater.core.verdict import Change, Effect, StreamVerdict, Verdict
@@ -207,6 +210,33 @@ def test_screen_of_check(folder: Path, screens: Screens, snapshot: SnapshotAsser
     piped = shown["pipe"].partition("rebuild it: ")[2].partition("\n")[0]
     copied = shown["80"].partition("rebuild it: ")[2].partition("\n\n")[0]
     assert shlex.split(copied.replace("\\\n", "")) == shlex.split(piped)
+
+
+def test_screen_of_an_audit(screens: Screens, snapshot: SnapshotAssertion) -> None:
+    drills = (
+        DrillResult("after", Step("after").text),
+        DrillResult("twice", Step("twice").text, doubled=1234, vanished=1),
+        DrillResult("job", Step("job").text, reached=False),
+        DrillResult("line", Step("line", 3, "pages.py:12").text, failed="AnalysisException: a column is missing"),
+    )
+    stream = {
+        "stream": LONG,
+        "sink": {"kind": "postgres", "url": "postgresql://127.0.0.1/clicks", "table": "clicks_of_all_pages"},
+        "rows": 1234,
+        "guarantee": "exactly-once",
+    }
+    document = {
+        "streams": [stream | {"drills": [*map(asdict, drills)]}, stream | {"drills": [*map(asdict, drills[::2])]}],
+        "without_reader": ["clicks/views"],
+        "folder": "audits/20260101T000000",
+    }
+
+    shown = screens.taken(lambda: show(Format.TEXT, {}, lambda: audit_page(document)))
+
+    # Two columns of a table fold side by side.
+    assert sorted(shown["80"].split()) == sorted(shown["pipe"].split())
+    assert max(map(len, shown["80"].split("\n"))) <= 80
+    assert shown == snapshot
 
 
 def test_screens_of_an_operation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from syrupy.assertion import SnapshotAssertion
 
 from examples.demo import page
 from examples.demo.compare import Comparison
@@ -15,11 +16,13 @@ from examples.demo.data import Input
 from examples.demo.places import GOLD, STREAMS
 from examples.demo.result import DemoResult, ManualRestart, StageKill, StreamMarks, TablesResult, demo_document
 from examples.demo.run import DemoOptions, keep_or_remove
+from slackwater.cli.common.console import out
 from slackwater.cli.verbs.demo import exit_code
 from slackwater.core.checkpoint import Marks
 from slackwater.operations.actions.generations import BuildGeneration
 from slackwater.operations.plan.cost import NO_WORK, NOTHING_KEPT
 from slackwater.operations.plan.plan import Cost, Plan, PlannedFacts, Request, Work
+from tests.cli.test_screens import Screens, check_whole
 
 
 @pytest.fixture
@@ -113,6 +116,16 @@ def shown(result: DemoResult | TablesResult) -> str:
     page.show(result, console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["equal", "tables"])
+def test_screen_of_the_page(
+    kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
+    result = request.getfixturevalue(kind)
+    taken = Screens(monkeypatch).taken(lambda: page.show(result, out()))
+    check_whole(taken)
+    assert taken == snapshot
 
 
 def test_the_number_line_shows_each_mark_below_its_batch() -> None:

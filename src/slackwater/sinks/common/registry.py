@@ -117,9 +117,9 @@ def recognised(calls: WriterCalls) -> Identity:
     found = (_loaded(kind.recognise)(calls) for kind in SINKS.all() if kind.recognise is not None)
     known: Identity | None = next((one for one in found if one is not None), None)
     path = calls.options.get("path")
-    # A data source may have the name of a kind here; the console and no-op sink have no place.
-    ours = calls.format in SINKS.names() and calls.format not in ("console", "noop")
-    kind = f"source {calls.format}" if ours else calls.format
+    # A data source may have the name of another kind.
+    taken = calls.format in SINKS.names() and calls.format not in ("console", "files", "noop")
+    kind = f"source {calls.format}" if taken else calls.format
     return known or {"kind": kind, **({"path": path} if path else {})}
 
 
