@@ -254,10 +254,6 @@ def _compared(tree: ast.Module) -> Iterator[str]:
             )
 
 
-def _docstrings(tree: ast.Module) -> set[int]:
-    return {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-
-
 def test_no_module_imports_a_kind(root: Path, source_files: list[Path]) -> None:
     found = [
         f"{name}: {module}"
@@ -285,7 +281,7 @@ def test_no_module_knows_how_spark_names_a_kind(root: Path, source_files: list[P
     found = [
         f"{name}: {node.value[:60]}"
         for name, tree in _outside(root, source_files)
-        for docstrings in [_docstrings(tree)]
+        for docstrings in [{id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}]
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
         if any(spark in node.value for spark in SPARKS_NAMES)

@@ -22,19 +22,15 @@ ANY_WORD = "7"
 _TYPED = re.compile(rf"slackwater (?:{'|'.join(VERBS)})\b")
 
 
-def _docstrings(tree: ast.Module) -> set[ast.expr]:
-    return {
+def _spelled_out(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The lines and texts of string constants that have a command, other than docstrings."""
+    documented = {
         statement.value
         for node in ast.walk(tree)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
         for statement in node.body
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
     }
-
-
-def _spelled_out(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """The lines and texts of string constants that have a command, other than docstrings."""
-    documented = _docstrings(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and node not in documented and _TYPED.search(str(node.value)):
             yield node.lineno, str(node.value)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from slackwater.checkpoint.opened import open_checkpoint
@@ -61,12 +60,8 @@ def read(checkpoint: Path) -> tuple[CheckpointReport, Rows, list[Damage]]:
                 damage.extend(found.damage)
                 if found.undecoded is not None:
                     damage.append(Damage(family.name, "undecoded", "", str(found.undecoded.column("reason")[0])))
-                rows[operator.id, store.name, family.name] = as_rows(found.table)
+                rows[operator.id, store.name, family.name] = sorted(found.table.to_pylist(), key=repr)
     return report, rows, damage
-
-
-def as_rows(table: pa.Table) -> list[dict[str, Any]]:
-    return sorted(table.to_pylist(), key=repr)
 
 
 def differs(rows: Rows, truth: Rows) -> bool:

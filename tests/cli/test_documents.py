@@ -113,14 +113,10 @@ def _strings(*folders: str) -> Iterator[str]:
 
 def undocumented(document: dict[str, Any]) -> list[str]:
     """The names of a document's fields that docs/json.md does not explain."""
-    section = _section(document["schema"])
+    schema = document["schema"]
+    section = (DOCS / "json.md").read_text()
+    assert f"`{schema}`" in section
     return [name for name in _names(document) if f"`{name}`" not in section]
-
-
-def _section(schema: str) -> str:
-    text = (DOCS / "json.md").read_text()
-    assert f"`{schema}`" in text
-    return text
 
 
 def _names(value: Any) -> Iterator[str]:

@@ -129,18 +129,6 @@ def _kafka(left: int, *, more: BatchSource | None = None) -> BatchRecord:
     return batch._replace(sources=(source, *filter(None, [more])))
 
 
-def _seconds(folder: Path, spec: HomeSpec, newest: BatchRecord, *, state: str = "running") -> float | None:
-    """The lag that is served an hour after the stream was last seen without backlog."""
-    home = make_home(folder, replace(spec, source="kafka", reported=(0, 1, 2, 3, 4)))
-    with Ledger.open(home / "ledger.db", create=False) as ledger:
-        ledger.record_batch(newest)
-    times = iter([0.0])
-    metrics = RunMetrics(Silent(), load(home=str(home)), lambda: next(times, HOUR_S))
-    metrics.state(STREAM, "running")
-    metrics.state(STREAM, state)
-    return _value(metrics, "slackwater_lag_seconds")
-
-
 FILES = BatchSource("FileStreamSource[file:/no/such/folder]", None, '{"logOffset":1}', None, 1)
 TABLE = BatchSource("DeltaSource[file:/table]", None, '{"sourceVersion":1,"reservoirVersion":1,"index":-1}', None, 1)
 
@@ -168,7 +156,15 @@ TABLE = BatchSource("DeltaSource[file:/table]", None, '{"sourceVersion":1,"reser
 def test_only_a_stream_that_is_known_to_have_read_all_has_no_lag(
     tmp_path: Path, spec: HomeSpec, newest: BatchRecord, state: str, seconds: float | None
 ) -> None:
-    assert _seconds(tmp_path, spec, newest, state=state) == seconds
+    # The lag that is served an hour after the stream was last seen without backlog.
+    home = make_home(tmp_path, replace(spec, source="kafka", reported=(0, 1, 2, 3, 4)))
+    with Ledger.open(home / "ledger.db", create=False) as ledger:
+        ledger.record_batch(newest)
+    times = iter([0.0])
+    metrics = RunMetrics(Silent(), load(home=str(home)), lambda: next(times, HOUR_S))
+    metrics.state(STREAM, "running")
+    metrics.state(STREAM, state)
+    assert _value(metrics, "slackwater_lag_seconds") == seconds
 
 
 def test_a_batch_is_no_end_of_the_backlog_where_another_source_cannot_be_counted() -> None:

@@ -95,20 +95,16 @@ def test_few_of_many_files_are_named(tmp_path: Path) -> None:
 PIECE = 512
 
 
-def _with_checksums(file: Path) -> None:
-    """Hadoop's side file, as each write to a local disk leaves it."""
-    data = file.read_bytes()
-    sums = [zlib.crc32(data[start : start + PIECE]) for start in range(0, len(data), PIECE)]
-    content = b"crc\0" + struct.pack(">i", PIECE) + struct.pack(f">{len(sums)}I", *sums)
-    file.with_name(f".{file.name}.crc").write_bytes(content)
-
-
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     project = make_project(tmp_path)
     state = project.checkpoint(1) / "state" / "0" / "0"
     for file in state.glob("*.delta"):
-        _with_checksums(file)
+        # Hadoop's side file, as each write to a local disk leaves it.
+        data = file.read_bytes()
+        sums = [zlib.crc32(data[start : start + PIECE]) for start in range(0, len(data), PIECE)]
+        content = b"crc\0" + struct.pack(">i", PIECE) + struct.pack(f">{len(sums)}I", *sums)
+        file.with_name(f".{file.name}.crc").write_bytes(content)
     (state / "3.delta").write_bytes(EMPTY_DELTA[:-30] + b"\x01" + EMPTY_DELTA[-29:])
     return project
 

@@ -8,7 +8,6 @@ import signal
 import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import psycopg
@@ -24,14 +23,6 @@ from tests.support.postgres_server import PostgresServer
 from tests.support.processes import Command
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough]
-
-
-def iceberg_ids(out: Path) -> list[int]:
-    """Sorted; a row that was written twice is there twice."""
-    metadata = out / "metadata"
-    version = (metadata / "version-hint.text").read_text().strip()
-    table = StaticTable.from_metadata(f"file://{metadata}/v{version}.metadata.json")
-    return sorted(table.scan().to_arrow().column("id").to_pylist())
 
 
 KAFKA, TOPIC = "kafka", "rows"
@@ -98,7 +89,11 @@ def _in_delta(project: Project, _url: str) -> list[int]:
 
 
 def _in_iceberg(project: Project, _url: str) -> list[int]:
-    return iceberg_ids(project.folder / "out")
+    # Sorted; a row that was written twice is there twice.
+    metadata = (project.folder / "out") / "metadata"
+    version = (metadata / "version-hint.text").read_text().strip()
+    table = StaticTable.from_metadata(f"file://{metadata}/v{version}.metadata.json")
+    return sorted(table.scan().to_arrow().column("id").to_pylist())
 
 
 def _in_table(_project: Project, url: str) -> list[int]:

@@ -158,7 +158,10 @@ class Workspace:
         ):
             done = self._command(*words)
             if done.returncode:
-                return _refusal(done)
+                lines: Iterable[str] = done.stderr.splitlines()
+                code: Any = next((line.split()[1].rstrip(":") for line in lines if line.startswith("error ")), None)
+                assert code is not None, f"ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+                return f"refused {code}"
         return ""
 
     def rows(self, stream: str) -> Rows:
@@ -226,13 +229,6 @@ def compared(found: Rows, expected: Rows) -> str:
     if found >= expected and found.keys() == expected.keys():
         return AT_LEAST_ONCE
     return f"{(expected - found).total()} missing, {(found - expected).total()} unexpected of {expected.total()}"
-
-
-def _refusal(done: subprocess.CompletedProcess[str]) -> str:
-    lines: Iterable[str] = done.stderr.splitlines()
-    code: Any = next((line.split()[1].rstrip(":") for line in lines if line.startswith("error ")), None)
-    assert code is not None, f"ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
-    return f"refused {code}"
 
 
 def _words(flag: str, values: Iterable[str]) -> list[str]:

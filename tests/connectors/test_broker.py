@@ -27,31 +27,6 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
         yield running
 
 
-def _create_topic(broker: Broker, name: str, partitions: int) -> None:
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})  # its requests end with it
-    futures = admin.create_topics([NewTopic(name, partitions, 1)])
-    futures[name].result(30)
-
-
-def _produce(broker: Broker, topic: str) -> None:
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
-    for number, message in enumerate(MESSAGES):
-        producer.produce(topic, message.encode(), partition=number % 3)
-    assert producer.flush(30) == 0
-
-
-def _consume(broker: Broker, topic: str) -> Counter[str]:
-    consumer = Consumer(
-        {"bootstrap.servers": broker.bootstrap_servers, "group.id": "test", "auto.offset.reset": "earliest"}
-    )
-    consumer.subscribe([topic])
-    try:
-        records = consumer.consume(len(MESSAGES), timeout=60)
-    finally:
-        consumer.close()
-    return Counter((record.value() or b"").decode() for record in records)
-
-
 def _listens(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
@@ -60,13 +35,26 @@ def _listens(port: int) -> bool:
 def test_records_come_back_even_after_a_restart_and_the_port_closes(tmp_path: Path) -> None:
     folder = tmp_path / "kafka"
     with Broker.start(folder) as broker:
-        _create_topic(broker, "tides", partitions=3)
-        _produce(broker, "tides")
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})  # its requests end with it
+        futures = admin.create_topics([NewTopic("tides", 3, 1)])
+        futures["tides"].result(30)
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+        for number, message in enumerate(MESSAGES):
+            producer.produce("tides", message.encode(), partition=number % 3)
+        assert producer.flush(30) == 0
     assert not _listens(broker.port)
     assert Broker.find(folder) is None
     with Broker.start(folder, broker.port) as again:
         assert again.port == broker.port
-        assert _consume(again, "tides") == Counter(MESSAGES)
+        consumer = Consumer(
+            {"bootstrap.servers": again.bootstrap_servers, "group.id": "test", "auto.offset.reset": "earliest"}
+        )
+        consumer.subscribe(["tides"])
+        try:
+            records = consumer.consume(len(MESSAGES), timeout=60)
+        finally:
+            consumer.close()
+        assert Counter((record.value() or b"").decode() for record in records) == Counter(MESSAGES)
     assert not _listens(broker.port)
 
 

@@ -54,23 +54,19 @@ def _copy_what_is_there(spark: SparkSession, broker: Broker, checkpoint: Path) -
     query.start().awaitTermination()
 
 
-def _copies(broker: Broker, count: int) -> Counter[str]:
-    consumer = Consumer(
-        {"bootstrap.servers": broker.bootstrap_servers, "group.id": "test", "auto.offset.reset": "earliest"}
-    )
-    consumer.subscribe(["copies"])
-    try:
-        records = consumer.consume(count, timeout=60)
-        records += consumer.consume(1, timeout=1)
-    finally:
-        consumer.close()
-    return Counter((record.value() or b"").decode() for record in records)
-
-
 def test_rows_pass_once_each_also_over_a_restart(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     first, second = [f"first {n}" for n in range(20)], [f"second {n}" for n in range(20)]
     _produce(broker, first)
     _copy_what_is_there(spark, broker, tmp_path / "checkpoint")
     _produce(broker, second)
     _copy_what_is_there(spark, broker, tmp_path / "checkpoint")
-    assert _copies(broker, 40) == Counter(first + second)
+    consumer = Consumer(
+        {"bootstrap.servers": broker.bootstrap_servers, "group.id": "test", "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe(["copies"])
+    try:
+        records = consumer.consume(40, timeout=60)
+        records += consumer.consume(1, timeout=1)
+    finally:
+        consumer.close()
+    assert Counter((record.value() or b"").decode() for record in records) == Counter(first + second)

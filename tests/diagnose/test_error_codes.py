@@ -33,7 +33,8 @@ def test_the_table_has_the_codes_and_kinds_that_are_raised() -> None:
         raised.setdefault(code, set()).add(kind)
 
     assert {code: row.kind for code, row in error_codes().items()} == {
-        code: _common(kinds) for code, kinds in raised.items()
+        code: next(kind for kind in next(iter(kinds)).__mro__ if all(issubclass(one, kind) for one in kinds))
+        for code, kinds in raised.items()
     }
 
 
@@ -81,11 +82,6 @@ def _texts(node: ast.expr) -> list[str]:
         case ast.JoinedStr():
             return ["".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)]
     return []
-
-
-def _common(kinds: set[type[SlackwaterError]]) -> type[SlackwaterError]:
-    """The nearest kind that all are."""
-    return next(kind for kind in next(iter(kinds)).__mro__ if all(issubclass(one, kind) for one in kinds))
 
 
 # Known defects of Spark: their table, the releases that have them, and what doctor says of a message of one.

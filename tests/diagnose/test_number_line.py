@@ -15,7 +15,6 @@ import pytest
 from slackwater.cli.main import make_parser
 from slackwater.core.checkpoint import Damage, Marks, written_by_all
 from slackwater.core.errors import SinkUnreadable
-from slackwater.core.facts import Finding
 from slackwater.core.program import QueryProfile
 from slackwater.core.records import WATCHED, GenerationRecord, OperationRecord, RunRecord, StreamRecord
 from slackwater.core.sink import Delivery
@@ -246,7 +245,8 @@ def test_whatever_must_not_be_started_or_has_failed_says_what_to_do(name: str) -
 def test_every_printed_command_can_be_parsed(name: str, session: tuple[str, ...]) -> None:
     snapshot = CASES[name][0]
     for finding in findings(snapshot._replace(stream=snapshot.stream._replace(session=session))):
-        for command in _commands(finding):
+        advised = re.findall(r"slackwater [a-z]+ .*?(?:$|(?=,| then))", finding.advice or "")
+        for command in [*([finding.next] if finding.next else []), *advised]:
             words = shlex.split(command)
             assert words[0] == "slackwater"
             make_parser(words[1:]).parse_args(words[1:])
@@ -363,8 +363,3 @@ def test_every_code_has_a_case() -> None:
 
 def _codes(snapshot: Snapshot) -> list[str]:
     return [one.code for one in findings(snapshot)]
-
-
-def _commands(finding: Finding) -> list[str]:
-    advised = re.findall(r"slackwater [a-z]+ .*?(?:$|(?=,| then))", finding.advice or "")
-    return [*([finding.next] if finding.next else []), *advised]

@@ -129,7 +129,9 @@ class Reader:
         self._shell.stdin.flush()
         self._code = int(self._shell.stdout.readline())
         if step.in_background:
-            self._wait_for(_awaited(step), output)
+            # What a reader waits to see of a command in the background: its last shown line, or that the streams run.
+            batches = re.findall(r"batch=\d+ ", "\n".join(step.shown or ()))
+            self._wait_for((batches[-1] if batches else RUNNING), output)
         return Typed(step, self._code, output.read_text())
 
     def _settings(self, step: Step) -> str:
@@ -145,9 +147,3 @@ class Reader:
             assert failed is None, output.read_text()
             assert time.monotonic() < deadline, f"no line {pattern!r} in:\n{output.read_text()}"
             time.sleep(0.05)
-
-
-def _awaited(step: Step) -> str:
-    """What a reader waits to see of a command in the background: its last shown line, or that the streams run."""
-    batches = re.findall(r"batch=\d+ ", "\n".join(step.shown or ()))
-    return batches[-1] if batches else RUNNING

@@ -112,7 +112,7 @@ def test_a_ledger_that_is_a_link_to_nothing_is_not_created_there(scene: Scene) -
 def test_a_linked_journal_is_not_written_through(scene: Scene) -> None:
     planned(scene)
     scene.interrupt("switch-generation")
-    journal, target = next(_journals(scene)), scene.folder / "precious"
+    journal, target = next(scene.stream.glob(f"operations/{scene.operation}/journal.jsonl")), scene.folder / "precious"
     target.write_bytes(journal.read_bytes())
     before = target.read_bytes()
     journal.unlink()
@@ -123,10 +123,6 @@ def test_a_linked_journal_is_not_written_through(scene: Scene) -> None:
     journal.rename(journal.with_suffix(".damaged"))
     scene.must(APPLY)
     assert target.read_bytes() == before
-
-
-def _journals(scene: Scene) -> Iterator[Path]:
-    return scene.stream.glob(f"operations/{scene.operation}/journal.jsonl")
 
 
 def _contents(scene: Scene) -> dict[Path, bytes]:

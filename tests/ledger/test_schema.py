@@ -62,7 +62,10 @@ def test_the_schema_has_the_tables_that_the_code_uses(ledger_url: str) -> None:
 
 @pytest.mark.parametrize("version", ["2", "0008", "ae1027a6acf"])
 def test_another_version_of_the_schema_is_refused_and_left_alone(ledger_url: str, version: str) -> None:
-    _set_version(ledger_url, version)
+    database = Database(parse_url(ledger_url))
+    with database.write() as connection:
+        connection.update(versions, {"version_num": version}, "1 = 1")
+    database.close()
     with pytest.raises(DataError) as caught:
         Ledger.open(ledger_url, create=True)
     assert (caught.value.code, caught.value.found) == ("ledger-version", version)
@@ -155,13 +158,6 @@ def test_a_role_that_may_only_read(postgres: PostgresServer, empty_postgres: str
     assert caught.value.code == "ledger-read-only"
     with raises_code(EnvironmentMissing, "ledger-read-only"):
         Ledger.open(url, create=True)
-
-
-def _set_version(url: str, version: str) -> None:
-    database = Database(parse_url(url))
-    with database.write() as connection:
-        connection.update(versions, {"version_num": version}, "1 = 1")
-    database.close()
 
 
 def _columns(url: str) -> dict[str, dict[str, str]]:

@@ -164,19 +164,15 @@ def backup_lost(scene: Scene) -> str:
     return undo_of(scene)
 
 
-def without_hashes(scene: Scene) -> None:
-    """The ledger has no copies of what the operation wrote, and the journal no hashes of its backup."""
+def backup_of_another_cut(scene: Scene) -> str:
+    halfway(SWITCH)(scene)
+    # The ledger has no copies of what the operation wrote, and the journal no hashes of its backup.
     scene.sql("DELETE FROM operation_files")
     journal = next(scene.stream.glob("operations/*/journal.jsonl"))
     records = [json.loads(line) for line in journal.read_text().splitlines()]
     for record in records:
         record.get("facts", {}).pop("backup", None)
     journal.write_text("".join(json.dumps(record) + "\n" for record in records))
-
-
-def backup_of_another_cut(scene: Scene) -> str:
-    halfway(SWITCH)(scene)
-    without_hashes(scene)
     file = _backup(scene) / "manifest.json"
     edit(scene, str(file.relative_to(scene.folder)), '"after": 3', '"after": 2')
     return undo_of(scene)

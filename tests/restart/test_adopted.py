@@ -111,7 +111,13 @@ def scene(tmp_path: Path) -> Scene:
 def test_their_own_program_continues_exactly(scene: Scene) -> None:
     scene.add_files(0, FILES - 5)
     scene.run_and_kill()
-    _lose_state(scene)
+    # The state after the newest batches is gone.
+    store = scene.checkpoint("lost_state") / "state" / "0" / "0"
+    files = [file for file in store.glob("*.delta") if int(file.stem) > KILLED_AFTER - 2]
+    assert files
+    for file in files:
+        file.unlink()
+        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
     _tear_commit(scene)
     damaged = scene.digest()
 
@@ -133,16 +139,6 @@ def test_their_own_program_continues_exactly(scene: Scene) -> None:
     assert sum(expected.values()) > 30
     assert scene.rows("lost_state") == expected
     assert scene.rows("torn_commit") == expected
-
-
-def _lose_state(scene: Scene) -> None:
-    """The state after the newest batches is gone."""
-    store = scene.checkpoint("lost_state") / "state" / "0" / "0"
-    files = [file for file in store.glob("*.delta") if int(file.stem) > KILLED_AFTER - 2]
-    assert files
-    for file in files:
-        file.unlink()
-        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
 
 
 def _tear_commit(scene: Scene) -> None:

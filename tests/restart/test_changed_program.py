@@ -208,14 +208,10 @@ def test_a_rebuild_that_would_leave_the_output_wrong_is_refused(workspace: Small
     assert error_code(done) == "rebuild-insufficient"
     assert tree(workspace.folder) == before
     workspace.add("last", range(80, 200))
-    follow(workspace, done.stderr, lambda: _newest_window(workspace) == 120)
+    follow(workspace, done.stderr, lambda: max(_sums(workspace), default=(0, ""))[0] == 120)
     hours = Counter({(hour * 60, "a"): 60 for hour in range(3)})
     assert _sums(workspace) == hours
     assert _checked(workspace)["effect"] == "same"
-
-
-def _newest_window(workspace: SmallWorkspace) -> int:
-    return max(_sums(workspace), default=(0, ""))[0]
 
 
 @pytest.mark.parametrize(

@@ -32,16 +32,6 @@ NEW_RATE = ("--conf", "spark.executorEnv.RATE=3", "--conf", "spark.executorEnv.T
 NEW_ZONE = ("--conf", "spark.executorEnv.RATE=2", "--conf", "spark.executorEnv.TZ=Asia/Tokyo")
 
 
-def _sums(workspace: SmallWorkspace) -> Counter[int]:
-    rows = pyarrow.parquet.read_table(workspace.output).to_pylist()
-    return Counter({row["window"]["start"].minute: row["n"] for row in rows})
-
-
-def _rows(workspace: SmallWorkspace) -> Counter[int]:
-    rows = pyarrow.parquet.read_table(workspace.output).to_pylist()
-    return Counter({row["window"]["start"].hour * 60 + row["window"]["start"].minute: row["n"] for row in rows})
-
-
 def test_a_start_with_another_environment_is_refused(tmp_path: Path) -> None:
     workspace = SmallWorkspace(tmp_path / "environment", READS_RATE)
     workspace.add("first", range(20))
@@ -57,7 +47,8 @@ def test_a_start_with_another_environment_is_refused(tmp_path: Path) -> None:
     assert "ran in the time zone UTC, run in Asia/Tokyo" in zone
     assert "--accept environment-changed" in zone
     workspace.caught_up(*OLD)
-    assert _sums(workspace) == Counter({0: 60})
+    rows = pyarrow.parquet.read_table(workspace.output).to_pylist()
+    assert Counter({row["window"]["start"].minute: row["n"] for row in rows}) == Counter({0: 60})
 
 
 def test_a_rebuild_computes_with_the_old_environment(tmp_path: Path) -> None:
@@ -84,9 +75,10 @@ def test_a_rebuild_computes_with_the_old_environment(tmp_path: Path) -> None:
     minutes = [*range(132), 5]
     sums = expected(minutes, 0, 120)
     # Nine hours later in Tokyo.
-    assert _rows(workspace) == Counter(
-        {start: 2 * sum(1 + (m // 60 + 9) for m in minutes if m // 30 * 30 == start) for start in sums}
-    )
+    rows = pyarrow.parquet.read_table(workspace.output).to_pylist()
+    assert Counter(
+        {row["window"]["start"].hour * 60 + row["window"]["start"].minute: row["n"] for row in rows}
+    ) == Counter({start: 2 * sum(1 + (m // 60 + 9) for m in minutes if m // 30 * 30 == start) for start in sums})
 
 
 NOTE = "function-not-repeatable: function scaled depends on the clock"

@@ -61,15 +61,6 @@ def test_deleted_checkpoint_and_upgraded_aggregation(
     assert workspace.rows() != file_baseline.rows()
 
 
-def _forget_batch(workspace: Workspace, batch: int) -> None:
-    """Make the ledger as it is when the listener and the watcher had not seen a batch before the kill."""
-    with sqlite3.connect(workspace.folder / ".slackwater" / "ledger.db") as ledger:
-        for log in ("offsets", "commits", "sink"):
-            ledger.execute("DELETE FROM log_lines WHERE log = ? AND entry >= ?", (log, batch))
-        ledger.execute("DELETE FROM log_lines WHERE log LIKE 'sources/%' AND entry >= ?", (batch,))
-        ledger.execute("DELETE FROM batches WHERE batch_id >= ?", (batch,))
-
-
 def _reader_of(workspace: Workspace, batch: int) -> StreamRecord:
     """Another stream of the home that has taken the files of a batch, as its source log would record."""
     manifest = workspace.output / "_spark_metadata" / str(batch)
@@ -95,7 +86,12 @@ def test_batch_that_nobody_recorded_is_cut_from_the_sink(file_workspace: Workspa
     kill_at(workspace, "before the offset write")
     written = workspace.written()
     shutil.rmtree(workspace.checkpoint)
-    _forget_batch(workspace, killed_at)
+    # Make the ledger as it is when the listener and the watcher had not seen a batch before the kill.
+    with sqlite3.connect(workspace.folder / ".slackwater" / "ledger.db") as ledger:
+        for log in ("offsets", "commits", "sink"):
+            ledger.execute("DELETE FROM log_lines WHERE log = ? AND entry >= ?", (log, killed_at))
+        ledger.execute("DELETE FROM log_lines WHERE log LIKE 'sources/%' AND entry >= ?", (killed_at,))
+        ledger.execute("DELETE FROM batches WHERE batch_id >= ?", (killed_at,))
 
     reader = _reader_of(workspace, killed_at)
     before = tree(workspace.output)

@@ -164,7 +164,11 @@ def test_a_manifest_entry_without_bytes_is_found_and_what_is_printed_leads_out(
 
 def test_a_copied_project_leaves_the_original_alone(workspace: SmallWorkspace, tmp_path: Path) -> None:
     production = tree(workspace.folder)
-    staging = _twin(workspace, tmp_path / "staging")
+    # A copy as ``cp -a`` makes it, in which commands can be typed.
+    folder = tmp_path / "staging"
+    staging = SmallWorkspace(folder)
+    shutil.rmtree(folder)
+    shutil.copytree(workspace.folder, folder, symlinks=True)
     for command in (("plan", "rebuild", STREAM), ("run", "clicks.py", *CONF)):
         refused = staging.slackwater(*command, code=5)
         assert error_code(refused) == "home-copied"
@@ -202,14 +206,6 @@ def test_a_moved_project_continues_where_it_was(workspace: SmallWorkspace, unbro
     assert not home.exists()
     status = json.loads(workspace.slackwater("status", "--home", str(elsewhere), "--format", "json").stdout)
     assert status["streams"][0]["verdict"]["code"] == "clean"
-
-
-def _twin(workspace: SmallWorkspace, folder: Path) -> SmallWorkspace:
-    """A copy as ``cp -a`` makes it, in which commands can be typed."""
-    twin = SmallWorkspace(folder)
-    shutil.rmtree(folder)
-    shutil.copytree(workspace.folder, folder, symlinks=True)
-    return twin
 
 
 def test_a_damaged_byte_in_an_older_state_file_is_found_before_spark_meets_it(

@@ -82,21 +82,18 @@ def test_unread_input_that_is_touched_stays_unread(killed: tuple[SmallWorkspace,
     workspace, saved = killed
     saved.restore()
     workspace.add("second", SECOND)
-    _touch(workspace.folder / "landing" / "second.json")
-
-    messages = workspace.caught_up().stderr
-
-    assert workspace.rows() == together
-    assert "batch 1 reads data that a source already has: rows that arrived while the stream was stopped" in messages
-
-
-def _touch(file: Path) -> None:
-    """Change everything about a file but what the source looks at."""
+    # Change everything about a file but what the source looks at.
+    file = workspace.folder / "landing" / "second.json"
     file.chmod(0o600)
     os.chown(file, os.getuid(), os.getgid())
     os.link(file, file.parents[1] / "linked")
     subprocess.run(["cp", "-a", str(file), f"{file.parents[1]}/restored"], check=True)
     (file.parents[1] / "restored").replace(file)
+
+    messages = workspace.caught_up().stderr
+
+    assert workspace.rows() == together
+    assert "batch 1 reads data that a source already has: rows that arrived while the stream was stopped" in messages
 
 
 def test_a_rebuild_leaves_it_to_the_next_run(killed: tuple[SmallWorkspace, Saved], unbroken: tuple[Rows, Rows]) -> None:

@@ -136,7 +136,8 @@ def test_a_restart_and_a_rebuild_are_exact_where_those_of_spark_are_not(
 
 def test_a_start_that_forgets_them_says_so(plain: dict[str, Rows], killed: Callable[[], Watermarks]) -> None:
     workspace = killed()
-    _forget(workspace.folder / ".slackwater" / "ledger.db")
+    with closing(sqlite3.connect(workspace.folder / ".slackwater" / "ledger.db")) as connection, connection:
+        assert connection.execute("DELETE FROM log_lines WHERE log = 'input-watermarks'").rowcount > 0
     said = workspace.finish()
     assert said.count(FORGOTTEN) == len(KINDS)
     assert workspace.rows() == _named(plain, "restarted")
@@ -144,8 +145,3 @@ def test_a_start_that_forgets_them_says_so(plain: dict[str, Rows], killed: Calla
 
 def _named(plain: dict[str, Rows], kind: str) -> dict[str, Rows]:
     return {name.partition(" ")[2]: rows for name, rows in plain.items() if name.startswith(kind)}
-
-
-def _forget(ledger: Path) -> None:
-    with closing(sqlite3.connect(ledger)) as connection, connection:
-        assert connection.execute("DELETE FROM log_lines WHERE log = 'input-watermarks'").rowcount > 0

@@ -36,13 +36,6 @@ def _write(project: Project, out: str, checkpoint: str | None, source: str = "in
     project.write(PIPELINE.format(out=repr(out), checkpoint=repr(checkpoint), source=repr(source)))
 
 
-def _configured(folder: Path, default: str) -> dict[str, str]:
-    (folder / "conf").mkdir()
-    setting = f"<property><name>fs.defaultFS</name><value>{default}</value></property>"
-    (folder / "conf" / "core-site.xml").write_text(f"<configuration>{setting}</configuration>")
-    return {"HADOOP_CONF_DIR": str(folder / "conf")}
-
-
 STORED = "hdfs://host:9000"
 
 
@@ -60,7 +53,11 @@ def test_a_path_without_a_scheme_is_refused(
     home, out, checkpoint = locations
     _write(project, out, checkpoint)
     arguments = ("run", "pipeline.py", "--until-caught-up", "--home", home)
-    command = project.start(*arguments, environment=_configured(tmp_path, STORED))
+    default = STORED
+    (tmp_path / "conf").mkdir()
+    setting = f"<property><name>fs.defaultFS</name><value>{default}</value></property>"
+    (tmp_path / "conf" / "core-site.xml").write_text(f"<configuration>{setting}</configuration>")
+    command = project.start(*arguments, environment={"HADOOP_CONF_DIR": str(tmp_path / "conf")})
     assert command.end() == 2, command.log
     assert "default-file-system" in command.log
     assert f" at {named.replace('FOLDER', str(tmp_path))}; " in command.log

@@ -60,7 +60,12 @@ def test_old_versions_end_early_where_a_batch_is_limited(version: str, option: s
 @pytest.mark.thorough
 @pytest.mark.timeout(900)
 def test_a_run_until_caught_up_with_an_old_jar_is_refused_where_it_would_end_early(tmp_path: Path) -> None:
-    jar = _fetched(tmp_path)
+    # The jar of a version that Slackwater does not lock.
+    jar = tmp_path / OLD.file_name
+    for way in WAYS:
+        if not jar.is_file():
+            way([OLD], tmp_path)
+    assert hashlib.sha256(jar.read_bytes()).hexdigest() == OLD.sha256
     for maker in ("make_input.py", "make_tables.py"):
         subprocess.run([sys.executable, str(EXAMPLES / maker), str(tmp_path)], check=True)
     limited = f'.option("{LIMIT}", 1)'
@@ -79,16 +84,6 @@ def test_a_run_until_caught_up_with_an_old_jar_is_refused_where_it_would_end_ear
     assert files > 1
     lines = sum(len(file.read_text().splitlines()) for file in (tmp_path / "readings").glob("*.json"))
     assert rows_of(tmp_path / "out").total() == lines
-
-
-def _fetched(folder: Path) -> Path:
-    """The jar of a version that Slackwater does not lock."""
-    file = folder / OLD.file_name
-    for way in WAYS:
-        if not file.is_file():
-            way([OLD], folder)
-    assert hashlib.sha256(file.read_bytes()).hexdigest() == OLD.sha256
-    return file
 
 
 def _run(folder: Path, jar: Path) -> subprocess.CompletedProcess[str]:

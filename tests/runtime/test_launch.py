@@ -53,7 +53,12 @@ def test_no_process_shows_a_secret_while_a_session_runs(project: Project) -> Non
         file.write(f'"spark.test.odd" = {json.dumps(SECRETS["spark.test.odd"])}\n')
     temporary = project.folder / "tmp"
     temporary.mkdir()
-    environment = {"SPARK_CONF_DIR": str(_spark_defaults(project.folder)), "TMPDIR": str(temporary)}
+    configured = project.folder / "conf"
+    configured.mkdir()
+    (configured / "spark-defaults.conf").write_text(
+        "spark.test.default theirs\nspark.test.overridden theirs\nspark.driver.memory 640m\n"
+    )
+    environment = {"SPARK_CONF_DIR": str(configured), "TMPDIR": str(temporary)}
     conf = "spark.hadoop.fs.s3a.secret.key=" + SECRETS["spark.hadoop.fs.s3a.secret.key"]
     command = project.start(
         *("run", "pipeline.py", "--conf", conf, "--conf", "spark.test.overridden=ours"), environment=environment
@@ -83,15 +88,6 @@ def _readable_of(pid: int) -> str:
         return "".join((Path("/proc") / str(pid) / name).read_text(errors="replace") for name in ("cmdline", "environ"))
     except (FileNotFoundError, ProcessLookupError):
         return ""
-
-
-def _spark_defaults(folder: Path) -> Path:
-    configured = folder / "conf"
-    configured.mkdir()
-    (configured / "spark-defaults.conf").write_text(
-        "spark.test.default theirs\nspark.test.overridden theirs\nspark.driver.memory 640m\n"
-    )
-    return configured
 
 
 class _Launched:

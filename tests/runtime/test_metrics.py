@@ -12,7 +12,6 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.runtime.project import Project
-from tests.support.processes import Command
 
 PIPELINE = """
 import slackwater as sw
@@ -61,20 +60,16 @@ def _metrics(address: str) -> dict[str, float]:
     return found
 
 
-def _address(command: Command) -> str:
-    command.wait_for(lambda: "metrics at " in command.log, "the address is printed")
-    match = re.search(r"metrics at (http://127\.0\.0\.1:\d+/metrics)", command.log)
-    assert match is not None, command.log
-    return match[1]
-
-
 @pytest.mark.spark
 def test_the_metrics_of_a_run_are_what_the_ledger_has(project: Project) -> None:
     project.write(PIPELINE)
     project.add_files(FILES)
     options = [word for setting in OF_SPARK for word in ("--conf", setting)]
     command = project.start("run", "pipeline.py", "--metrics-port", "0", *options)
-    address = _address(command)
+    command.wait_for(lambda: "metrics at " in command.log, "the address is printed")
+    match = re.search(r"metrics at (http://127\.0\.0\.1:\d+/metrics)", command.log)
+    assert match is not None, command.log
+    address = match[1]
     # The last batch has no rows: it is planned because the watermark has passed the end of windows.
     command.wait_for(lambda: _metrics(address).get("slackwater_batches_total", 0) >= FILES + 1, "all files are read")
     # What the page reads, it reads every few seconds; the mark is of that batch only after it.

@@ -62,7 +62,7 @@ def test_stages_in_order_and_a_subset_on_a_terminal(project: Project) -> None:
     assert project.ids("out/first") == project.ids("out/second") == list(range(12))
     # The watermark is a minute behind the newest row: its own window and the one before are still open.
     assert project.ids("out/third") == list(range(10)), command.log
-    assert '"zone":"east"' in _text(project, "out/second")
+    assert '"zone":"east"' in "".join(file.read_text() for file in (project.folder / "out/second").glob("*.json"))
     started = [project.runs(name)[0].started_ms for name in STAGES]
     ended = [project.runs(name)[0].ended_ms or 0 for name in STAGES]
     assert ended[0] <= started[1], command.log
@@ -88,10 +88,6 @@ def test_stages_in_order_and_a_subset_on_a_terminal(project: Project) -> None:
     assert rows, shown
     assert rows[-1] == ("2026-01-01 00:18:00 UTC", "2"), shown
     assert not re.search(r"^\d\d:\d\d:\d\d work/", shown, re.MULTILINE), shown
-
-
-def _text(project: Project, output: str) -> str:
-    return "".join(file.read_text() for file in (project.folder / output).glob("*.json"))
 
 
 def _on_a_terminal(project: Project, *arguments: str) -> str:

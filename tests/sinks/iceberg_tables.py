@@ -52,7 +52,10 @@ def data_file(folder: Path, name: str, values: list[int]) -> str:
 
 def commit(folder: Path, names: list[str], summary: Mapping[str, str] | None = None, branch: str = "main") -> int:
     """Append files in one snapshot; its id."""
-    table = _open(folder)
+    # The table as its newest version has it, whoever wrote that.
+    if _catalog().table_exists(_name(folder)):
+        _catalog().drop_table(_name(folder))
+    table = _catalog().register_table(_name(folder), str(_path(folder, newest(folder))))
     if names:
         paths = [str(folder / name) for name in names]
         table.add_files(paths, snapshot_properties=dict(summary or {}), branch=branch)
@@ -129,13 +132,6 @@ def _catalog() -> InMemoryCatalog:
     catalog = InMemoryCatalog("tests")
     catalog.create_namespace("db")
     return catalog
-
-
-def _open(folder: Path) -> Table:
-    """The table as its newest version has it, whoever wrote that."""
-    if _catalog().table_exists(_name(folder)):
-        _catalog().drop_table(_name(folder))
-    return _catalog().register_table(_name(folder), str(_path(folder, newest(folder))))
 
 
 def _name(folder: Path) -> tuple[str, str]:

@@ -49,13 +49,6 @@ def _rows(table: Path | str) -> list[dict[str, Any]]:
     return sorted(rows, key=repr)
 
 
-def _adds(table: Path) -> dict[str, dict[str, Any]]:
-    """The actions that added files, by path, of all entries of the log."""
-    entries = sorted((table / delta_logs.LOG).glob("*.json"))
-    actions = [json.loads(line) for entry in entries for line in entry.read_text().splitlines()]
-    return {action["add"]["path"]: action["add"] for action in actions if "add" in action}
-
-
 def _actions(table: Path) -> dict[str, dict[str, object]]:
     """What the newest version has of each file, by path, as the library reads it."""
     rows: list[dict[str, Any]] = pa.table(DeltaTable(table).get_add_actions()).to_pylist()
@@ -251,7 +244,10 @@ def test_rows_that_are_deleted_by_vectors(tmp_path: Path) -> None:
         _append(table, {"n": list(range(30))}, batch=batch)
     delta_logs.commit(table, [{"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}}])
     assert not DeltaVersion(str(table)).has_deleted_rows
-    path, add = next(iter(_adds(table).items()))
+    # The actions that added files, by path, of all entries of the log.
+    entries = sorted((table / delta_logs.LOG).glob("*.json"))
+    actions = [json.loads(line) for entry in entries for line in entry.read_text().splitlines()]
+    path, add = next(iter({action["add"]["path"]: action["add"] for action in actions if "add" in action}.items()))
     bitmap = _bitmap(3, 4, 7, 11, 18, 29)
     vector = {"storageType": "i", "pathOrInlineDv": _z85(bitmap), "sizeInBytes": len(bitmap), "cardinality": 6}
     removed = {"path": path, "deletionTimestamp": 0, "dataChange": True, "size": add["size"]}

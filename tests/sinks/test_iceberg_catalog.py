@@ -275,16 +275,12 @@ def test_killed_at_each_point_of_a_commit(lite: Lake, action: str, tmp_path: Pat
         assert _output().last_written() == len(after) - 1
         if action == "stage":
             assert lite.rows(STAGED_BRANCH) == []
-        _undo(action, tmp_path)
+        undo = {"cut": "restore", "swap": "swap_back"}.get(action)
+        assert undo is None or change(tmp_path, undo, "never") == 0
         assert lite.rows() == whole, point
         for path in tmp_path.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         shutil.copytree(kept, tmp_path, dirs_exist_ok=True)
-
-
-def _undo(action: str, folder: Path) -> None:
-    undo = {"cut": "restore", "swap": "swap_back"}.get(action)
-    assert undo is None or change(folder, undo, "never") == 0
 
 
 def test_a_catalog_without_tables_and_one_without_this_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,13 @@ def exit_code(function: Callable[[], object]) -> int:
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
-        _run_and_exit(function)
+        try:
+            function()
+        except BaseException:  # noqa: BLE001 - whatever it is becomes the child's exit code
+            traceback.print_exc()
+            sys.stderr.flush()
+            os._exit(1)
+        os._exit(0)
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status)
 
@@ -135,17 +141,6 @@ def _trace_sqlite(traced: Callable[[str, str], None]) -> None:
 def _run(number: int, function: Callable[[], object], below: str, *, sql: bool) -> None:
     die_before(number, below, sql=sql)
     function()
-
-
-def _run_and_exit(function: Callable[[], object]) -> None:
-    """The child: never returns."""
-    try:
-        function()
-    except BaseException:  # noqa: BLE001 - whatever it is becomes the child's exit code
-        traceback.print_exc()
-        sys.stderr.flush()
-        os._exit(1)
-    os._exit(0)
 
 
 def _listen(reached: Callable[[], None]) -> None:

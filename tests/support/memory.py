@@ -35,7 +35,11 @@ def pytest_configure(config: pytest.Config) -> None:
         _make_room()
         if _spare():
             folder = _new_folder()
-            config.stash[_held] = _locked(folder)
+            # The descriptor that holds the lock of a new folder; under its name there is no lock that nobody holds.
+            lock = os.open(folder / "new", os.O_CREAT | os.O_RDWR, 0o600)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            (folder / "new").rename(folder / _LOCK)
+            config.stash[_held] = lock
             os.environ[_ROOT] = config.stash[_made] = str(folder)
             return
     vars(os)["fsync"] = _not_awaited
@@ -61,14 +65,6 @@ def _new_folder() -> Path:
             continue
         return folder
     raise AssertionError
-
-
-def _locked(folder: Path) -> int:
-    """The descriptor that holds the lock of a new folder; under its name there is no lock that nobody holds."""
-    lock = os.open(folder / "new", os.O_CREAT | os.O_RDWR, 0o600)
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    (folder / "new").rename(folder / _LOCK)
-    return lock
 
 
 def _make_room() -> None:

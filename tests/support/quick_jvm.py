@@ -45,7 +45,14 @@ SOURCES = Path(__file__).with_name("hadoop_files")
 def use_quick_jvms() -> None:
     """Set the options for all JVMs that this process and its children start. Without Java nothing is set."""
     try:
-        folder = _folder()
+        jars, java = spark_jars_folder().resolve(), java_program().resolve()
+        # A changed program, Spark or Java at the same path needs files of its own.
+        made_for = f"{jars} {jars.stat().st_mtime_ns} {java} {java.stat().st_mtime_ns} {LIGHT}"
+        texts = [file.read_text() for file in (ARCHIVED, COMPILED, *sorted(SOURCES.iterdir()))]
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = (
+            cache / "slackwater" / "tests" / hashlib.sha256("\n".join([made_for, *texts]).encode()).hexdigest()[:16]
+        )
     except EnvironmentMissing:
         return
     folder.mkdir(parents=True, exist_ok=True)
@@ -65,16 +72,6 @@ def use_quick_jvms() -> None:
         options += [SILENT, f"-XX:SharedArchiveFile={archive}"]
     os.environ[OPTIONS] = " ".join(options)
     os.environ[LAUNCHER_OPTIONS] = LAUNCHER
-
-
-def _folder() -> Path:
-    """Where they are kept."""
-    jars, java = spark_jars_folder().resolve(), java_program().resolve()
-    # A changed program, Spark or Java at the same path needs files of its own.
-    made_for = f"{jars} {jars.stat().st_mtime_ns} {java} {java.stat().st_mtime_ns} {LIGHT}"
-    texts = [file.read_text() for file in (ARCHIVED, COMPILED, *sorted(SOURCES.iterdir()))]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "slackwater" / "tests" / hashlib.sha256("\n".join([made_for, *texts]).encode()).hexdigest()[:16]
 
 
 def _make(file: Path, program: Path, settings: Mapping[str, str], *arguments: str) -> None:

@@ -44,7 +44,14 @@ def s3_location(s3_endpoint: str) -> Iterator[str]:
     """An empty place in the bucket, reached through the environment as a user would."""
     # fsspec keeps a file system by its arguments, with the settings of the environment that it was made under.
     with pytest.MonkeyPatch.context() as environment:
-        _use(environment, s3_endpoint)
+        environment.setenv("AWS_ENDPOINT_URL", s3_endpoint)
+        environment.setenv("AWS_ACCESS_KEY_ID", "test")
+        environment.setenv("AWS_SECRET_ACCESS_KEY", "test")
+        environment.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        forget_clients()
+        filesystem = fsspec.filesystem("s3", skip_instance_cache=True)
+        if not filesystem.exists("slackwater"):
+            filesystem.mkdir("slackwater")
         yield f"s3a://slackwater/{uuid.uuid4()}"
     forget_clients()
 
@@ -52,17 +59,6 @@ def s3_location(s3_endpoint: str) -> Iterator[str]:
 def forget_clients() -> None:
     """Have the next store look into the environment again."""
     S3FileSystem.clear_instance_cache()
-
-
-def _use(environment: pytest.MonkeyPatch, s3_endpoint: str) -> None:
-    environment.setenv("AWS_ENDPOINT_URL", s3_endpoint)
-    environment.setenv("AWS_ACCESS_KEY_ID", "test")
-    environment.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    environment.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    forget_clients()
-    filesystem = fsspec.filesystem("s3", skip_instance_cache=True)
-    if not filesystem.exists("slackwater"):
-        filesystem.mkdir("slackwater")
 
 
 @contextmanager

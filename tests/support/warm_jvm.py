@@ -39,8 +39,17 @@ def attached(folder: Path) -> dict[str, str]:
     if left.isDefined():
         # Of a command that did not come to its end.
         left.get().stop()
-    if _kept_mib(jvm) > KEPT_MIB_MAX:
-        _end(gateway)
+    # What the last full collection of the JVM has kept; 0 before there was one.
+    pools = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+    # By index: an iteration ends with an exception, which PySpark cannot convert where its session is another JVM's.
+    beans = [pools[index] for index in range(len(pools))]
+    old = [pool for pool in beans if pool.getName() in {"Tenured Gen", "G1 Old Gen"}]
+    if (sum(int(pool.getCollectionUsage().getUsed()) for pool in old) >> 20) > KEPT_MIB_MAX:
+        # End the JVM as the end of this process would.
+        _gateway.cache_clear()
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait(30)
         return attached(folder)
     jvm.java.lang.System.setProperty("user.dir", str(folder))
     # File systems resolve relative paths by the folder that they saw first.
@@ -76,30 +85,19 @@ def recorded_programs(program: Path, folder: Path) -> dict[str, Any]:
     return found
 
 
-def _kept_mib(jvm: Any) -> int:
-    """What the last full collection of the JVM has kept; 0 before there was one."""
-    pools = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
-    # By index: an iteration ends with an exception, which PySpark cannot convert where its session is another JVM's.
-    beans = [pools[index] for index in range(len(pools))]
-    old = [pool for pool in beans if pool.getName() in {"Tenured Gen", "G1 Old Gen"}]
-    return sum(int(pool.getCollectionUsage().getUsed()) for pool in old) >> 20
-
-
-def _end(gateway: Any) -> None:
-    """End the JVM as the end of this process would."""
-    _gateway.cache_clear()
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    gateway.proc.wait(30)
-
-
 @cache
 def _gateway(_: int) -> Any:
     """Of a process, not of its forks. The JVM exits when this process, whose end of a pipe it reads, has exited."""
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - heavy; only tests with Spark need it
 
     options = ["--driver-memory", "2g", "--driver-java-options", f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}"]
-    options += ["--driver-class-path", os.pathsep.join(_jars()), "pyspark-shell"]
+    found: list[str] = []
+    for name in CONNECTORS:
+        try:
+            found += map(str, connectors.resolve([name], spark_version()))
+        except (EnvironmentMissing, UsageError):
+            continue
+    options += ["--driver-class-path", os.pathsep.join(found), "pyspark-shell"]
     settings = {
         "PYSPARK_SUBMIT_ARGS": " ".join(options),
         "PYSPARK_PYTHON": sys.executable,
@@ -111,14 +109,3 @@ def _gateway(_: int) -> Any:
     start: Callable[..., Any] = launch_gateway
     with mock.patch.dict(os.environ, settings):
         return start(popen_kwargs={"start_new_session": True})
-
-
-def _jars() -> list[str]:
-    """Of the connectors that there are for this Spark."""
-    found: list[str] = []
-    for name in CONNECTORS:
-        try:
-            found += map(str, connectors.resolve([name], spark_version()))
-        except (EnvironmentMissing, UsageError):
-            continue
-    return found

@@ -99,7 +99,13 @@ def main() -> None:
     """Serve requests, one after the other; in a fork, become the command."""
     # Without the folder of this file, where a command has its working directory.
     sys.path[:] = [path for path in sys.path[1:] if path != str(NUMBERED)]
-    _import_all()
+    import slackwater  # noqa: PLC0415 - what uses the server needs none of this
+
+    names = [module.name for module in pkgutil.walk_packages(slackwater.__path__, "slackwater.")]
+    for name in (*names, *LATER):
+        # Another Spark may lack something; a command that needs it reports that.
+        with suppress(ImportError):
+            import_module(name)
     # What is imported stays, also in the forks.
     gc.collect()
     gc.freeze()
@@ -118,16 +124,6 @@ def main() -> None:
 def _answer(number: int) -> None:
     sys.stdout.write(f"{number}\n")
     sys.stdout.flush()
-
-
-def _import_all() -> None:
-    import slackwater  # noqa: PLC0415 - what uses the server needs none of this
-
-    names = [module.name for module in pkgutil.walk_packages(slackwater.__path__, "slackwater.")]
-    for name in (*names, *LATER):
-        # Another Spark may lack something; a command that needs it reports that.
-        with suppress(ImportError):
-            import_module(name)
 
 
 def _become(request: Mapping[str, Any]) -> None:

@@ -121,12 +121,6 @@ def test_the_code_of_a_batch_function_may_change(tmp_path: Path) -> None:
     assert (ended.returncode, of_copies(scene)) == (0, expected), ended.stderr
 
 
-def to_files(scene: Scene, folder: str) -> None:
-    """The program writes to a file sink in a folder from now on."""
-    program = scene.folder / OWN.name
-    program.write_text(program.read_text().replace('"out"', f'"{folder}"'))
-
-
 def test_spark_continues_from_the_file_sink_to_a_batch_function(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "scene", COPIED, COMPACTING)
     scene.arrive(0, READ)
@@ -152,7 +146,10 @@ def test_a_file_sink_that_does_not_have_the_first_batches_fails_at_its_compactio
     scene.arrive(0, READ)
     assert scene.by_spark_alone(scene.folder / "checkpoint").returncode == 0
     scene.write((scene.folder / "clicks.py").read_text().replace(WRITES, ""))
-    to_files(scene, "other")
+    # The program writes to a file sink in a folder from now on.
+    folder = "other"
+    program = scene.folder / OWN.name
+    program.write_text(program.read_text().replace('"out"', f'"{folder}"'))
     scene.arrive(READ, FILES)
 
     ended = scene.by_spark_alone(scene.folder / "checkpoint")

@@ -19,19 +19,15 @@ DAYS_8_S = 8 * 24 * 3600
 ADDED = "[('n', '99'), ('page', 'a'), ('ts', '2024-01-01 00:03:00')]"
 
 
-def killed_before_the_sink_wrote(scene: Scene) -> None:
-    """The newest batch is planned, and neither written nor committed."""
+def planned_file_moved(scene: Scene) -> None:
+    """The file of the planned batch is moved away before the batch runs."""
+    # The newest batch is planned, and neither written nor committed.
     newest = scene.newest
     remove(scene.checkpoint / "commits" / str(newest))
     entry = scene.output / "_spark_metadata" / str(newest)
     for line in entry.read_text().splitlines()[1:]:
         remove(scene.output / Path(json.loads(line)["path"]).name)
     remove(entry)
-
-
-def planned_file_moved(scene: Scene) -> None:
-    """The file of the planned batch is moved away before the batch runs."""
-    killed_before_the_sink_wrote(scene)
     (scene.folder / "landing" / "f4.json").rename(scene.folder / "f4.json")
 
 

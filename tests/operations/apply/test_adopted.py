@@ -205,7 +205,9 @@ def test_an_exchange_by_renames_that_was_interrupted(project: AdoptedProject, re
     original, plan = project.in_use(), project.plan("batch:4", goal="replay")
     _interrupted(project, renames, lambda: project.apply(plan))
     if then.startswith("by hand"):
-        _by_hand(plan, renames, then)
+        back, on, rest = plan.facts.notes[-3:]
+        note = rest if renames == 2 else on if then == "by hand, on" else back
+        subprocess.run(["/bin/sh", "-c", note[note.index("mv -T") :]], check=True)
     if then != "undo":
         _continued(project, plan)
     project.undo(plan)
@@ -264,13 +266,6 @@ def test_an_old_checkpoint_that_was_lost_between_renames(project: AdoptedProject
     (staging.folder if renames == 3 else staging.exchange_path).joinpath("commits", "5").unlink()
     refused("checkpoint-changed", lambda: project.undo(plan))
     _continued(project, plan)
-
-
-def _by_hand(plan: Plan, renames: int, then: str) -> None:
-    """Type what the plan says."""
-    back, on, rest = plan.facts.notes[-3:]
-    note = rest if renames == 2 else on if then == "by hand, on" else back
-    subprocess.run(["/bin/sh", "-c", note[note.index("mv -T") :]], check=True)
 
 
 def test_the_journal_has_what_to_do_by_hand(project: AdoptedProject) -> None:

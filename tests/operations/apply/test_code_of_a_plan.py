@@ -30,17 +30,6 @@ def project(tmp_path: Path) -> Project:
     return make_project(tmp_path / "project")
 
 
-def _apply(project: Project, reference: str) -> subprocess.CompletedProcess[str]:
-    """Apply a plan whose pipeline is another one, with the digest of what the plan says now."""
-    document = json.loads(render(project.plan("batch:3")))
-    document.pop(DIGEST)
-    document["pipeline_file"] = reference
-    document["request"]["query_read"] = True
-    document[DIGEST] = digest_of(document)
-    (project.folder / "plan.json").write_text(json.dumps(document))
-    return _slackwater(project, "apply", "plan.json", "--yes")
-
-
 def _slackwater(project: Project, *arguments: str) -> subprocess.CompletedProcess[str]:
     return warm_python.run(arguments, project.folder, {})
 
@@ -53,7 +42,14 @@ def test_a_pipeline_that_the_plan_was_not_made_for_is_not_run(project: Project, 
         (project.folder / file).write_text(code)
     before = project.files(project.folder / "out", project.checkpoint(1).parent)
 
-    done = _apply(project, reference)
+    # Apply a plan whose pipeline is another one, with the digest of what the plan says now.
+    document = json.loads(render(project.plan("batch:3")))
+    document.pop(DIGEST)
+    document["pipeline_file"] = reference
+    document["request"]["query_read"] = True
+    document[DIGEST] = digest_of(document)
+    (project.folder / "plan.json").write_text(json.dumps(document))
+    done = _slackwater(project, "apply", "plan.json", "--yes")
 
     assert not (project.folder / "ran").exists()
     assert done.returncode in (2, 5)

@@ -67,8 +67,17 @@ def test_what_is_planned_holds(folder: Path, spec: HomeSpec, asked: Asked, data:
         project = make_project(Path(made) / "project", spec)
         project.claim_output()
         if asked[0] == "backfill" and spec.state is None and data.draw(st.booleans()):
-            _reset(project)
-        _damage(project, data)
+            # The stream starts again behind files that a backfill may read, where that can be done.
+            with contextlib.suppress(Refused, DataError):
+                reset_behind(project, OLDER)
+        with project.open() as workspace:
+            checkpoint = project.checkpoint(workspace.ledger.find_stream(STREAM).current_generation)
+        files = sorted(path for path in checkpoint.rglob("*") if path.is_file() and "_metadata" not in path.parts)
+        for file in data.draw(st.lists(st.sampled_from(files), max_size=2, unique=True)):
+            if data.draw(st.booleans()):
+                file.unlink()
+            else:
+                file.write_bytes(file.read_bytes()[: data.draw(st.integers(0, 20))])
         if asked[0] == "backfill":
             # The files are there before it is planned.
             old_files(project, OLDER)
@@ -83,24 +92,14 @@ def test_what_is_planned_holds(folder: Path, spec: HomeSpec, asked: Asked, data:
         if plan is None or applied is None:
             assert project.in_use() == before
         else:
-            _holds(project, plan, before)
-
-
-def _reset(project: Project) -> None:
-    """The stream starts again behind files that a backfill may read, where that can be done."""
-    with contextlib.suppress(Refused, DataError):
-        reset_behind(project, OLDER)
-
-
-def _damage(project: Project, data: st.DataObject) -> None:
-    with project.open() as workspace:
-        checkpoint = project.checkpoint(workspace.ledger.find_stream(STREAM).current_generation)
-    files = sorted(path for path in checkpoint.rglob("*") if path.is_file() and "_metadata" not in path.parts)
-    for file in data.draw(st.lists(st.sampled_from(files), max_size=2, unique=True)):
-        if data.draw(st.booleans()):
-            file.unlink()
-        else:
-            file.write_bytes(file.read_bytes()[: data.draw(st.integers(0, 20))])
+            event(f"applied: {plan.goal} {plan.request.output}, {len(plan.actions)} actions")
+            snapshot = project.snapshot()
+            assert stops(snapshot) == (), findings(snapshot)
+            assert project.plan(goal="resume").actions == ()
+            if plan.actions:
+                assert not project.apply(plan)
+                project.undo(plan)
+                assert project.in_use() == before
 
 
 def _plan(project: Project, asked: Asked) -> Plan:
@@ -124,14 +123,3 @@ def _made(step: Callable[[], T]) -> T | None:
         event(f"refused: {refused.code}")
         return None
     return made
-
-
-def _holds(project: Project, plan: Plan, before: dict[str, str]) -> None:
-    event(f"applied: {plan.goal} {plan.request.output}, {len(plan.actions)} actions")
-    snapshot = project.snapshot()
-    assert stops(snapshot) == (), findings(snapshot)
-    assert project.plan(goal="resume").actions == ()
-    if plan.actions:
-        assert not project.apply(plan)
-        project.undo(plan)
-        assert project.in_use() == before
