@@ -10,7 +10,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session")
 def root() -> Path:
-    """The checkout."""
     return ROOT
 
 
@@ -22,7 +21,6 @@ def source_files(root: Path) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def tracked_files(root: Path) -> list[Path]:
-    """The files of the checkout that git tracks."""
     return files_in_git(root)
 
 

@@ -20,7 +20,6 @@ LISTS = ("sinks/__init__.py", "sinks/common/registry.py")
 
 
 def _imported(file: Path) -> Iterator[str]:
-    """Modules that a file imports, or names as a string."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -36,7 +35,6 @@ def _kind(module: str) -> str | None:
 
 
 def _home(file: Path) -> str | None:
-    """The kind that a file belongs to."""
     parts = file.with_suffix("").parts
     return _kind(".".join(parts[parts.index("slackwater") :]))
 

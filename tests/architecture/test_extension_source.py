@@ -144,13 +144,10 @@ def at(number: int) -> str:
 
 
 def page(offset: str | None) -> int:
-    """The next page to read."""
     return int(json.loads(offset)["page"]) if offset is not None else 0
 
 
 class Reader(Player):
-    """What Spark would read of the planned batch."""
-
     def _rows(self, store: ReadStore, batch: int) -> int:
         if batch == 0:
             return 0
@@ -173,7 +170,6 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
 
 
 def printed(scene: Scene, command: str) -> Any:
-    """The JSON document of a command."""
     return json.loads(scene.must(f"{command} --format json").text)
 
 

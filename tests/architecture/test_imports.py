@@ -64,7 +64,6 @@ def _declared(root: Path) -> set[str]:
 
 
 def _area(file: Path, root: Path) -> str:
-    """The package below ``slackwater`` that a file belongs to."""
     return file.relative_to(root / "src/slackwater").parts[0]
 
 
@@ -241,7 +240,6 @@ def _is_of_kind(module: str) -> bool:
 
 
 def _compared(tree: ast.Module) -> Iterator[str]:
-    """Strings that a value is compared with."""
     for node in ast.walk(tree):
         compared: list[ast.expr] = []
         if isinstance(node, ast.Compare):

@@ -145,14 +145,12 @@ class Scene:
         (folder / "pipeline.py").write_text(PIPELINE)
 
     def start(self, stream: str, *arguments: str) -> Command:
-        """Start the audit of a stream."""
         words = ("audit", "pipeline.py", "--stream", stream, "--folder", "audit", "--format", "json", *arguments)
         command = Command(words, self.folder)
         self.commands.append(command)
         return command
 
     def audit(self, stream: str, *arguments: str, code: int = 0) -> dict[str, Any]:
-        """The document of an audit that ends with this code."""
         command = self.start(stream, "--yes", *arguments)
         assert command.end(600) == code, command.log
         document: dict[str, Any] = json.JSONDecoder().raw_decode(command.log[command.log.index("{\n") :])[0]

@@ -127,7 +127,6 @@ def _short(text: str) -> str:
 
 
 def write(path: str, content: str | bytes = "") -> Step:
-    """A file with this content, whatever was there."""
     data = content.encode() if isinstance(content, str) else content
     shown = f"{path} = {content!r}" if content else f"{path} is empty"
     return Step(shown, lambda world: _new(world, path).write_bytes(data))
@@ -159,8 +158,6 @@ def remove(path: str) -> Step:
 
 
 def sql(*statements: str) -> Step:
-    """Rows of the ledger changed by hand."""
-
     def change(world: World) -> None:
         with closing(sqlite3.connect(world.folder / LEDGER)) as connection, connection:
             for statement in statements:
@@ -182,18 +179,14 @@ def replace(path: str, old: str, new: str) -> Step:
 
 
 def cut(path: str, size: int) -> Step:
-    """A file cut to so many bytes."""
     return Step(f"{path} cut to {size} bytes", lambda world: os.truncate(world.folder / path, size))
 
 
 def env(**values: str) -> Step:
-    """Environment variables."""
     return Step(f"env {values}", lambda world: world.environment.update(values))
 
 
 def cd(path: str) -> Step:
-    """Start in another folder."""
-
     def change(world: World) -> None:
         world.directory = world.folder / path
 
@@ -255,8 +248,6 @@ def largest_file(size: int) -> Step:
 
 
 def corpus(case: str, path: str, version: str = "4.3.0") -> Step:
-    """A checkpoint that Spark wrote."""
-
     def copy(world: World) -> None:
         shutil.copytree(corpus_folder(version, case) / "checkpoint", _new(world, path))
 

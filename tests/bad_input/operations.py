@@ -31,40 +31,33 @@ def _journal(content: str | bytes) -> Step:
 
 
 def folder_removed(folder: Path, _: str) -> None:
-    """Remove the folder of the operation."""
     shutil.rmtree(folder)
 
 
 def plan_removed(folder: Path, _: str) -> None:
-    """Remove the plan."""
     (folder / "plan.json").unlink()
 
 
 def plan_edited(folder: Path, _: str) -> None:
-    """Change one number of the plan."""
     plan = folder / "plan.json"
     plan.write_text(plan.read_text().replace('"target": 5', '"target": 4'))
 
 
 def plan_is_a_folder(folder: Path, _: str) -> None:
-    """Put a folder in the place of the plan."""
     plan_removed(folder, _)
     (folder / "plan.json").mkdir()
 
 
 def journal_is_a_folder(folder: Path, _: str) -> None:
-    """Put a folder in the place of the journal."""
     (folder / "journal.jsonl").mkdir()
 
 
 def journal_is_a_fifo(folder: Path, _: str) -> None:
-    """Put a named pipe in the place of the journal."""
     (folder / "journal.jsonl").unlink(missing_ok=True)
     os.mkfifo(folder / "journal.jsonl")
 
 
 def plan_is_a_fifo(folder: Path, _: str) -> None:
-    """Put a named pipe in the place of the plan."""
     plan_removed(folder, _)
     os.mkfifo(folder / "plan.json")
 

@@ -31,8 +31,6 @@ class RemoteStore(LocalStore):
 
 
 class CountingStore(LocalStore):
-    """Counts how often each file is read."""
-
     def __init__(self, root: Path) -> None:
         super().__init__(root)
         self.reads: Counter[str] = Counter()

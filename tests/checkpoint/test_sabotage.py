@@ -45,7 +45,6 @@ def folder() -> Iterator[Path]:
 
 
 def read(checkpoint: Path) -> tuple[CheckpointReport, Rows, list[Damage]]:
-    """The report with state, and every row of every store."""
     opened = open_checkpoint(LocalStore(checkpoint))
     report = read_checkpoint(opened, state=True)
     operators = OperatorReader(opened.store, opened.listing, opened.inventory).operators()

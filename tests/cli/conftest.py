@@ -23,12 +23,10 @@ class Done:
 
     @property
     def document(self) -> Any:
-        """stdout as JSON."""
         return json.loads(self.out)
 
     @property
     def error(self) -> Any:
-        """stderr as the JSON error."""
         return json.loads(self.err)["error"]
 
 
@@ -37,7 +35,6 @@ Slackwater = Callable[..., Done]
 
 @pytest.fixture
 def slackwater(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Slackwater:
-    """Run one command in the test's own folder."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str) -> Done:

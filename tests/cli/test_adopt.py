@@ -64,7 +64,6 @@ def adopting(project: AdoptedProject, *words: str) -> tuple[str, ...]:
 
 
 def all_of(stream: str, folder: Path) -> dict[str, object]:
-    """What a ledger has of a stream."""
     with Ledger.open(folder / "home" / "ledger.db", create=False) as ledger:
         logs = ("offsets", "commits", "sources/0", "metadata", "sink")
         return {
@@ -343,8 +342,6 @@ def test_both_locations_may_be_below_the_folder_of_the_user(
 
 
 class Scene:
-    """A project that can be put back, with the command in question."""
-
     def __init__(self, folder: Path) -> None:
         self.project = unrecorded(folder / "project")
         self._saved = folder / "saved"

@@ -54,7 +54,6 @@ def delete(path: Path) -> None:
 
 
 def record(workspace: Workspace, status: str) -> None:
-    """An operation whose process was killed."""
     workspace.ledger.begin_operation(OperationRecord("op-1", STREAM, "rebuild", status, RAN_MS, summary="my plan.json"))
 
 

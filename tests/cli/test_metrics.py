@@ -32,23 +32,18 @@ class Silent:
         self.shown: list[object] = []
 
     def say(self, text: str) -> None:
-        """A message."""
         self.shown.append(text)
 
     def state(self, stream: str, state: str) -> None:
-        """A state."""
         self.shown.append((stream, state))
 
     def batch(self, batch: BatchRecord) -> None:
-        """A batch."""
         self.shown.append(batch)
 
     def idle(self, stream: str) -> None:
-        """A trigger without new data."""
         self.shown.append((stream, "idle"))
 
     def restarted(self, stream: str) -> None:
-        """A restart."""
         self.shown.append(stream)
 
 

@@ -311,8 +311,6 @@ def _compacted(folder: Path) -> Path:
 
 
 def _without(*batches: int) -> Callable[[Path], None]:
-    """The manifest loses the entries of these batches."""
-
     def remove(folder: Path) -> None:
         for batch in batches:
             (folder / "out" / "_spark_metadata" / str(batch)).unlink()

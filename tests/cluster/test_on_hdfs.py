@@ -67,7 +67,6 @@ class Place:
         return max((int(name) for name in names if name.isdigit()), default=-1)
 
     def rows(self, output: str) -> Rows:
-        """The rows of an output."""
         return stored_rows(self.store, self.location, output)
 
 
@@ -100,7 +99,6 @@ class Machine:
     project: Project
 
     def install(self) -> None:
-        """Write the pipeline file."""
         self.folder.mkdir()
         text = (EXAMPLES / "weather.py").read_text().replace('"out/', f'"{self.place.location}/out/')
         (self.folder / "weather.py").write_text(text.replace('"landing"', f'"{self.place.location}/landing"'))
@@ -108,7 +106,6 @@ class Machine:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the user has in the environment."""
         mine = {"HADOOP_USER_NAME": self.user, "USER": self.user, "LOGNAME": self.user, "HOME": str(self.folder)}
         shared = {"SLACKWATER_HOME": f"{self.place.location}/home", "SLACKWATER_LEDGER": self.place.ledger}
         spark = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
@@ -117,13 +114,11 @@ class Machine:
         return {**os.environ, **self.place.server.environment(), **mine, **shared, **spark, "XDG_CACHE_HOME": cache}
 
     def start(self, *arguments: str) -> Command:
-        """Start ``slackwater ...``."""
         command = Command(arguments, self.folder, environment=self.environment)
         self.project.commands.append(command)
         return command
 
     def slackwater(self, *arguments: str) -> None:
-        """``slackwater ...`` to its end."""
         command = self.start(*arguments)
         assert command.end(500) == 0, command.log
 

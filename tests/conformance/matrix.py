@@ -83,11 +83,9 @@ class Area:
 
     @property
     def all(self) -> list[str]:
-        """All streams."""
         return [*self.streams, *self.more]
 
     def lay_down(self, folder: Path) -> Workspace:
-        """A workspace of the examples with their input."""
         folder.mkdir()
         folders = {stream: self.borrowed.get(stream, self.name) for stream in self.streams}
         for name in set(folders.values()):
@@ -110,11 +108,9 @@ class Workspace:
     area: Area
 
     def run(self) -> None:
-        """Run all streams until they are caught up."""
         self.slackwater("run", FILE, "--until-caught-up")
 
     def run_only(self, streams: Sequence[str]) -> None:
-        """Run these streams until they are caught up."""
         if streams:
             self.slackwater("run", FILE, "--until-caught-up", *_words("--stream", streams))
 
@@ -165,7 +161,6 @@ class Workspace:
         return ""
 
     def rows(self, stream: str) -> Rows:
-        """What the stream's output holds."""
         return rows_of_sink(self.folder / "out" / stream)
 
     def slackwater(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -184,7 +179,6 @@ class Workspace:
         return warm_python.run(arguments, self.folder, attached(self.folder), wait_s=900)
 
     def checkpoint(self, stream: str) -> Path:
-        """The first checkpoint of a stream."""
         return self.folder / ".slackwater" / "streams" / self.area.name / stream / "checkpoints" / "0001"
 
     def _point(self, number: int, stream: str) -> Path:
@@ -222,7 +216,6 @@ def rebuilt_from(saved: Path, killed: Workspace) -> dict[str, str]:
 
 
 def compared(found: Rows, expected: Rows) -> str:
-    """How the rows of an output compare with those of an uninterrupted run."""
     assert expected, "an uninterrupted run writes no rows: nothing is compared"
     if found == expected:
         return EXACT

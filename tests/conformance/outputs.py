@@ -17,7 +17,6 @@ TEXTS = (".json", ".csv", ".txt")
 
 
 def rows_of_sink(output: Path) -> Rows:
-    """The rows of an output below ``out/``, of whatever kind."""
     if (output / "_delta_log").is_dir():
         return _counted(DeltaTable(str(output)).to_pyarrow_table())
     if (output / "metadata").is_dir():

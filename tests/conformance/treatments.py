@@ -21,12 +21,10 @@ FEW = "3"
 
 
 def keep(checkpoint: Path) -> None:
-    """Leave the checkpoint as it is."""
     assert checkpoint.is_dir()
 
 
 def delete(checkpoint: Path) -> None:
-    """Delete all of it."""
     shutil.rmtree(checkpoint)
 
 

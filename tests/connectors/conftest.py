@@ -18,8 +18,6 @@ def small_jar() -> Jar:
 
 @pytest.fixture
 def serving() -> Callable[[bytes], Download]:
-    """A repository that serves these bytes for every jar."""
-
     def make(content: bytes) -> Download:
         def download(jars: Sequence[Jar], folder: Path) -> str:
             for jar in jars:

@@ -123,7 +123,6 @@ SAFE = "SLACKWATER_SAFE_DIRECTORY"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder below one whose settings file is another user's."""
     tmp_path.chmod(0o755)
     file = tmp_path / "slackwater.toml"
     file.write_text('home = "elsewhere"\n')

@@ -55,7 +55,6 @@ class Form:
     log_entry: str
 
     def text(self) -> str:
-        """The pipeline file."""
         text = read_example(f"{self.pipeline}.py")
         if self.reads_kafka:
             # Fewer messages a batch than in the demo, whose input is larger.
@@ -71,8 +70,6 @@ FORMS = {
 
 
 class Pipeline:
-    """A folder with the pipeline and its input."""
-
     def __init__(self, folder: Path, form: Form) -> None:
         self.folder, self.form = folder, form
         folder.mkdir()
@@ -83,7 +80,6 @@ class Pipeline:
         make_weather.write(folder / "landing", FILES)
 
     def run(self) -> None:
-        """Run all stages until they are caught up."""
         arguments = ("run", f"{self.form.pipeline}.py", "--until-caught-up")
         done = warm_python.run(arguments, self.folder, attached(self.folder))
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
@@ -104,7 +100,6 @@ class Pipeline:
         return checkpoint / "commits" / str(batch)
 
     def rows(self) -> dict[str, Rows]:
-        """The rows of every output."""
         found = {stream: rows_of_sink(self.folder / place) for stream, place in STREAMS.items() if stream != GOLD}
         return found | {GOLD: self._gold()}
 

@@ -55,7 +55,6 @@ class Case:
 
 
 def all_cases() -> Iterator[Case]:
-    """The cases of all areas."""
     for module in pkgutil.iter_modules(edits.__path__):
         yield from importlib.import_module(f"{edits.__name__}.{module.name}").CASES
 
@@ -85,8 +84,6 @@ def write(name: str, text: str | bytes) -> Callable[[Path], None]:
 
 
 def both(*edits_in_order: Callable[[Path], None]) -> Callable[[Path], None]:
-    """Several edits, one after another."""
-
     def edit(case: Path) -> None:
         for one in edits_in_order:
             one(case)
@@ -95,7 +92,6 @@ def both(*edits_in_order: Callable[[Path], None]) -> Callable[[Path], None]:
 
 
 def last_run(spark: str) -> Callable[[Facts], Facts]:
-    """A ledger with one run, by this version of Spark."""
     run = RunRecord(1, "orders/totals", 1, spark, started_ms=0, ended_ms=1, end="stopped")
     return lambda facts: facts._replace(recorded=True, history=HistoryFacts((run,)))
 

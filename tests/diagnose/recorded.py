@@ -11,7 +11,6 @@ from slackwater.core.verdict import StreamVerdict
 
 
 def batch(number: int, *rows: int, moved: bool = True, watermark_ms: int | None = None) -> BatchRecord:
-    """A recorded batch with the rows of each of its sources."""
     sources = tuple(
         BatchSource(f"source {index}", str(number), str(number + 1 if moved else number), None, count)
         for index, count in enumerate(rows)

@@ -12,8 +12,6 @@ _PATH = re.compile(r'"path":"[^"]*/([^/"]+)"')
 
 
 def replace(name: str, old: str, new: str) -> Callable[[Path], None]:
-    """An edit that replaces a string, which must be there."""
-
     def edit(case: Path) -> None:
         file = case / name
         text = file.read_text()
@@ -47,8 +45,6 @@ def written_at(name: str, time_ms: int) -> Callable[[Path], None]:
 
 
 def swap(one: str, other: str) -> Callable[[Path], None]:
-    """An edit that exchanges the contents of two files."""
-
     def edit(case: Path) -> None:
         first, second = (case / one).read_text(), (case / other).read_text()
         _write(case / one, second)
@@ -68,8 +64,6 @@ def copy(older: str, newer: str) -> Callable[[Path], None]:
 
 
 def watermark(batch: int, milliseconds: int) -> Callable[[Path], None]:
-    """An edit of the commit of a batch."""
-
     def edit(case: Path) -> None:
         _write(case / f"checkpoint/commits/{batch}", f'v1\n{{"nextBatchWatermarkMs":{milliseconds}}}')
 
@@ -77,8 +71,6 @@ def watermark(batch: int, milliseconds: int) -> Callable[[Path], None]:
 
 
 def delete_folder(name: str) -> Callable[[Path], None]:
-    """An edit that deletes the files of a folder, with those below it."""
-
     def edit(case: Path) -> None:
         for file in sorted((case / name).rglob("*")):
             if file.is_file():

@@ -115,8 +115,6 @@ def _all(*changes: Callable[[Scene], object]) -> Callable[[Scene], object]:
 
 
 def _second_partition(newest: int) -> Callable[[Scene], object]:
-    """A second partition of state, up to a version."""
-
     def change(scene: Scene) -> None:
         for version in range(1, newest + 1):
             file = scene.checkpoint / "state" / "0" / "1" / f"{version}.delta"

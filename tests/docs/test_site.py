@@ -114,7 +114,6 @@ def test_commands_are_copied_without_prompts_and_output(site: Path, tmp_path: Pa
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """The address of a server of the folder."""
     handler = partial(SimpleHTTPRequestHandler, directory=folder)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = Thread(target=server.serve_forever)

@@ -83,7 +83,6 @@ state_ids = st.dictionaries(
 
 @st.composite
 def commit_entries(draw: st.DrawFn) -> CommitEntry:
-    """Entries of all three versions."""
     version = draw(st.integers(1, 3))
     ids = draw(st.none() | state_ids) if version > 1 else None
     sinks = draw(st.none() | st.dictionaries(words, st.dictionaries(words, words, max_size=2), max_size=2))
@@ -105,14 +104,12 @@ sink_files = st.builds(
 
 @st.composite
 def cut_bytes(draw: st.DrawFn, whole: st.SearchStrategy[bytes]) -> bytes:
-    """The beginning of something valid."""
     data = draw(whole)
     return data[: draw(st.integers(0, len(data)))]
 
 
 @st.composite
 def flipped_bytes(draw: st.DrawFn, whole: st.SearchStrategy[bytes]) -> bytes:
-    """Something valid with one byte changed."""
     data = bytearray(draw(whole))
     if data:
         data[draw(st.integers(0, len(data) - 1))] = draw(st.integers(0, 255))

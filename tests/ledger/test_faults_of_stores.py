@@ -42,7 +42,6 @@ def proxy(project: StoredProject, s3_endpoint: str, monkeypatch: pytest.MonkeyPa
 
 @pytest.fixture
 def run(proxy: LosingProxy, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Exit code, stdout and stderr of a command of a project behind the proxy."""
     assert proxy.lost == 0
 
     def run(*arguments: str) -> tuple[int, str, str]:

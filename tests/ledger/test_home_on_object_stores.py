@@ -20,7 +20,6 @@ from tests.support.stored_projects import STREAM_FOLDER, StoredProject, make_sto
 
 @pytest.fixture
 def project(tmp_path: Path, object_location: str) -> StoredProject:
-    """The project of ``make_project``, with its home on an object store."""
     return make_stored_project(tmp_path / "project", object_location)
 
 

@@ -161,7 +161,6 @@ def test_a_role_that_may_only_read(postgres: PostgresServer, empty_postgres: str
 
 
 def _columns(url: str) -> dict[str, dict[str, str]]:
-    """The types of the columns, by table, as the database reports them."""
     if "://" not in url:
         with closing(sqlite3.connect(url)) as connection:
             names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]

@@ -96,8 +96,6 @@ def at_the_last_moment(kind: str, do: Callable[[Scene], object]) -> Callable[[Sc
 
 
 def played(**values: object) -> Callable[[Scene], str]:
-    """The replay shows other values."""
-
     def play(scene: Scene) -> str:
         for name, value in values.items():
             setattr(scene.player, name, value)
@@ -118,7 +116,6 @@ def strayed_once(scene: Scene) -> str:
 
 
 def _built(scene: Scene) -> Path:
-    """The checkpoint that the plan builds."""
     return scene.checkpoint.parent / "0002"
 
 

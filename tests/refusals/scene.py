@@ -52,15 +52,12 @@ APPLY = "apply plan.json --yes"
 
 @dataclass(frozen=True)
 class Typed:
-    """A command with what it printed."""
-
     command: str
     exit_code: int
     text: str
 
     @property
     def code(self) -> str | None:
-        """The code of the error that it ended with."""
         match = CODE.search(self.text)
         return match["code"] if match else None
 
@@ -116,7 +113,6 @@ class Scene(Display):
         return str(command).removeprefix("slackwater ")
 
     def type(self, command: str) -> Typed:
-        """Run a command."""
         words, shown = shlex.split(command), io.StringIO()
         own: dict[str, Verb] = {"run": self._run, "apply": self._apply, "undo": self._undo}
         with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
@@ -124,19 +120,16 @@ class Scene(Display):
         return Typed(command, code, shown.getvalue())
 
     def must(self, command: str) -> Typed:
-        """Run a command that is expected to do what it says."""
         typed = self.type(command)
         assert typed.exit_code == 0, typed.text
         return typed
 
     def plan(self, *arguments: str) -> str:
-        """Write a plan, and the command that applies it."""
         self.must(shlex.join(["plan", "rebuild", "per_page", "--out", "plan.json", "--force", *arguments]))
         return APPLY
 
     @property
     def operation(self) -> str:
-        """The id of the plan in ``plan.json``."""
         return parse((self.folder / "plan.json").read_text(), "plan.json").id
 
     def interrupt(self, kind: str, command: str = APPLY) -> None:

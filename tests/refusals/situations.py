@@ -38,8 +38,6 @@ def removed_aside(scene: Scene, path: str) -> None:
 
 
 def brought_back(path: str | Callable[[Scene], Path]) -> Callable[[Scene], None]:
-    """Restore what ``removed_aside`` has taken."""
-
     def back(scene: Scene) -> None:
         (scene.folder / "lost").rename(scene.folder / (path if isinstance(path, str) else path(scene)))
 

@@ -27,12 +27,10 @@ def counts(spark: SparkSession, folder: Path) -> DataFrame:
 
 @pipeline.stream(sink=sw.sinks.noop())
 def lost_state(spark: SparkSession) -> DataFrame:
-    """The same, for a rebuild."""
     return counts(spark, Path(__file__).parent / "in")
 
 
 def start(spark: SparkSession, folder: Path, name: str, *, to_the_end: bool) -> StreamingQuery:
-    """The query with the checkpoint and the output that the user chose."""
     writer = counts(spark, folder / "in").writeStream.queryName(name).format("json")
     writer = writer.option("path", str(folder / "out" / name))
     writer = writer.option("checkpointLocation", str(folder / "checkpoints" / name))

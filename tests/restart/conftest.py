@@ -19,5 +19,4 @@ def file_baseline(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 @pytest.fixture
 def file_workspace(tmp_path: Path) -> Workspace:
-    """A workspace with the same input that has not run yet."""
     return Workspace(tmp_path, FileClicks())

@@ -87,7 +87,6 @@ class DeltaWorkspace(SmallWorkspace):
         return Counter(repr(sorted((column, str(value)) for column, value in row.items())) for row in self.values())
 
     def written(self) -> int:
-        """The newest batch in the table's transactions, -1 for none."""
         return max(delta_logs.transactions(self.output).values(), default=-1)
 
     def values(self, table: str = "out") -> list[dict[str, Any]]:
@@ -98,7 +97,6 @@ class DeltaWorkspace(SmallWorkspace):
         return found
 
     def live_files(self, table: Path) -> Iterable[str]:
-        """The paths of the files of a table's newest version."""
         return delta_logs.live_files(table)
 
     def window_sums(self) -> list[tuple[int, str, int]]:
@@ -121,7 +119,6 @@ def all_sums() -> list[tuple[int, str, int]]:
 
 
 def status_written(workspace: DeltaWorkspace) -> int:
-    """The newest batch in the table by ``slackwater status``."""
     written: int = workspace.status()["marks"]["written"]
     return written
 

@@ -71,10 +71,7 @@ class Clicks(Protocol):
 
 
 class FileClicks:
-    """A file for each batch, in arrival order."""
-
     def lay_down(self, folder: Path) -> None:
-        """Write the files, a second apart."""
         (folder / "landing").mkdir()
         for number, rows in enumerate(readings()):
             file = folder / "landing" / f"clicks-{number:03d}.json"
@@ -82,7 +79,6 @@ class FileClicks:
             os.utime(file, (1_700_000_000 + number, 1_700_000_000 + number))
 
     def source(self) -> str:
-        """A file source that takes one file a batch."""
         return f'spark.readStream.schema("{SCHEMA}").option("maxFilesPerTrigger", 1).json("landing")'
 
 
@@ -98,13 +94,11 @@ class Workspace:
         self.write_pipeline(AGGREGATES)
 
     def write_pipeline(self, aggregates: str) -> None:
-        """Write (or upgrade) the pipeline file."""
         text = PIPELINE.format(source=self._clicks.source(), aggregates=aggregates)
         (self.folder / "clicks.py").write_text(text)
 
     @property
     def checkpoint(self) -> Path:
-        """The checkpoint in use."""
         generation = json.loads((self.stream_folder / "stream.json").read_text())["generation"]
         return self.stream_folder / "checkpoints" / f"{generation:04d}"
 
@@ -113,11 +107,9 @@ class Workspace:
         return sorted(int(path.name) for path in (self.checkpoint / log).iterdir() if path.name.isdigit())
 
     def rows(self, first: int = 0, last: int | None = None) -> Rows:
-        """The rows that count, of all batches or some."""
         return rows_of(self.output, first, last)
 
     def run(self) -> None:
-        """Run until caught up, and expect it to go well."""
         self.slackwater("run", "clicks.py", "--until-caught-up", *CONF)
 
     def kill_before(self, name: str) -> None:
@@ -169,7 +161,6 @@ class Workspace:
             return subprocess.Popen(command, cwd=self.folder, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
 
     def written(self) -> int:
-        """The newest batch of the sink's manifest, -1 for none."""
         return max(manifest_ids(self.output), default=-1)
 
 

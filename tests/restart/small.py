@@ -50,11 +50,9 @@ class NoRows:
     """No input at first: a test adds its files itself."""
 
     def lay_down(self, folder: Path) -> None:
-        """Create the folder that the source watches."""
         (folder / "landing").mkdir()
 
     def source(self) -> str:
-        """One file a batch."""
         return SOURCE
 
 
@@ -67,7 +65,6 @@ class SmallWorkspace(Workspace):
         self.write(pipeline)
 
     def write(self, pipeline: str) -> None:
-        """Write the pipeline file."""
         (self.folder / "clicks.py").write_text(pipeline)
 
     def add(self, name: str, minutes: Minutes, page: str = "a", n: int = 1, folder: str = "landing") -> None:
@@ -82,7 +79,6 @@ class SmallWorkspace(Workspace):
         hidden.rename(self.folder / folder / f"{name}.json")
 
     def caught_up(self, *more: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        """Run until caught up."""
         return self.slackwater(*CAUGHT_UP, *more, code=code)
 
     def kill_idle(self, committed: int = 0, *more: str) -> None:
@@ -103,7 +99,6 @@ class SmallWorkspace(Workspace):
             ledger.execute("UPDATE runs SET program = NULL")
 
     def status_code(self) -> int:
-        """The exit code of ``status``."""
         return warm_python.run(["status"], self.folder, {}).returncode
 
     def status(self, code: int = 0) -> dict[str, Any]:
@@ -114,7 +109,6 @@ class SmallWorkspace(Workspace):
 
 
 def error_code(done: subprocess.CompletedProcess[str]) -> str:
-    """The code of the error that a command ended with."""
     line = next(line for line in done.stderr.splitlines() if line.startswith("error "))
     return line.split()[1].rstrip(":")
 
@@ -160,7 +154,6 @@ class Saved:
         shutil.copytree(self._folder, at, symlinks=True)
 
     def restore(self) -> None:
-        """Everything as it was when the copy was made."""
         shutil.rmtree(self._folder)
         shutil.copytree(self._at, self._folder, symlinks=True)
 

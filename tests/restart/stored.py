@@ -37,7 +37,6 @@ class StoreWorkspace(Workspace):
 
     @property
     def generation(self) -> int:
-        """The generation in use."""
         return int(json.loads(self.store.read(f"{STREAM_FOLDER}/stream.json"))["generation"])
 
     def kill_once(self, reached: Callable[[Workspace], bool], batch: int | None = None) -> None:
@@ -47,7 +46,6 @@ class StoreWorkspace(Workspace):
         kill_when(process, lambda: reached(self), lambda: self.store.exists(f"{offsets}/{batch or 0}"))
 
     def written(self) -> int:
-        """The newest batch of the sink's manifest, -1 for none."""
         names = [entry.name.removesuffix(".compact") for entry in self.store.list("out/_spark_metadata")]
         return max((int(name) for name in names if name.isdigit()), default=-1)
 

@@ -86,7 +86,6 @@ class Scene:
         return str(json.loads((self.folder / plan).read_text())["id"])
 
     def rows(self, name: str) -> Counter[str]:
-        """The rows of the output, as its manifest lists the files."""
         folder, files = self.folder / "out" / name, set[str]()
         for entry in (folder / "_spark_metadata").iterdir():
             if not entry.name.startswith("."):
@@ -94,7 +93,6 @@ class Scene:
         return Counter(line for file in files for line in (folder / file).read_text().splitlines())
 
     def digest(self) -> dict[str, str]:
-        """All files of the checkpoints and outputs, with their hashes."""
         folders = (self.folder / "checkpoints", self.folder / "out")
         files = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
         return {str(path.relative_to(self.folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

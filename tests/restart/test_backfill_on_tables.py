@@ -88,12 +88,10 @@ class Tables(SmallWorkspace):
         hidden.rename(self.folder / "landing" / f"{number}.json")
 
     def plan(self, goal: str, stream: str, *arguments: str) -> str:
-        """Write a plan to ``plan.json``; its operation."""
         self.slackwater("plan", goal, stream, *arguments, "--out", "plan.json", "--force", *CONF)
         return str(json.loads((self.folder / "plan.json").read_text())["id"])
 
     def apply(self) -> None:
-        """Apply the plan."""
         self.slackwater("apply", "plan.json", "--yes", *CONF)
 
     def killed_apply(self, event: str, function: str) -> None:
@@ -126,11 +124,9 @@ class Tables(SmallWorkspace):
         return Counter(number for one in tables for number in one.column("n").to_pylist())
 
     def all_produced(self) -> Numbers:
-        """What all partitions were given."""
         return Counter(number for partition in self.produced for number in partition)
 
     def before(self, offsets: Iterable[int]) -> Numbers:
-        """What the partitions were given before these offsets."""
         return Counter(
             number for partition, offset in zip(self.produced, offsets, strict=True) for number in partition[:offset]
         )
@@ -138,7 +134,6 @@ class Tables(SmallWorkspace):
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """A broker that lives as long as this module's tests."""
     with Broker.start(tmp_path_factory.mktemp("broker")) as broker:
         yield broker
 

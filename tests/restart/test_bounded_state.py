@@ -101,16 +101,13 @@ class Bursts:
         os.utime(file, (1_700_000_000 + number, 1_700_000_000 + number))
 
     def checkpoint(self, stream: str) -> Path:
-        """Its first checkpoint."""
         return self.folder / ".slackwater" / "streams" / "web" / stream / "checkpoints" / "0001"
 
     def slackwater(self, *arguments: str) -> None:
-        """A command that ends well."""
         done = warm_python.run(arguments, self.folder, attached(self.folder))
         assert done.returncode == 0, f"{arguments} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
 
     def run(self) -> None:
-        """Run all streams until they are caught up."""
         self.slackwater("run", "bursts.py", "--until-caught-up", *CONF)
 
     def kill(self) -> None:
@@ -136,7 +133,6 @@ class Bursts:
         return int(facts["contributing"])
 
     def rows(self, stream: str) -> Rows:
-        """What its output holds."""
         return rows_of_sink(self.folder / "out" / stream)
 
     def swap_back(self, saved: Path) -> None:

@@ -51,7 +51,6 @@ def workspace(ran: tuple[SmallWorkspace, Saved]) -> Iterator[SmallWorkspace]:
 
 
 def _checked(workspace: SmallWorkspace, code: int = 0) -> dict[str, Any]:
-    """The verdict of ``check`` on the one stream."""
     document = json.loads(workspace.slackwater(*CHECK, "--format", "json", code=code).stdout)
     stream: dict[str, Any] = document["streams"][0]
     return stream

@@ -53,7 +53,6 @@ class Stages(Workspace):
         self.write(code)
 
     def write(self, code: str) -> None:
-        """Write the pipeline with the code of the first stage."""
         (self.folder / "clicks.py").write_text(PIPELINE.replace('"n", N', f'"n", {code}'))
 
     def caught_up(self) -> Rows:

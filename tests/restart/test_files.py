@@ -20,7 +20,6 @@ POINTS = {
 
 
 def kill_at(workspace: Workspace, point: str) -> None:
-    """Run, and kill at one of ``POINTS``."""
     name, marks = POINTS[point]
     workspace.kill_before(name)
     assert (workspace.ids("offsets")[-1], workspace.ids("commits")[-1], workspace.written()) == marks
@@ -39,7 +38,6 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, Saved]
 
 @pytest.fixture
 def restored(written: tuple[Workspace, Saved]) -> Workspace:
-    """The workspace as the kill left it."""
     workspace, saved = written
     saved.restore()
     return workspace

@@ -55,12 +55,10 @@ class Goals(Workspace):
             file.rename(self._later / file.name)
 
     def arrive(self) -> None:
-        """The next file lands."""
         file = min(self._later.iterdir())
         file.rename(self.folder / "landing" / file.name)
 
     def caught_up(self) -> None:
-        """Run all streams."""
         self.slackwater("run", "clicks.py", "--until-caught-up", *self.settings)
 
     def apply(self, goal: str, stream: str, *arguments: str, spark: bool = False) -> None:
@@ -72,13 +70,11 @@ class Goals(Workspace):
             self.slackwater("apply", "plan.json", "--yes", java=False)
 
     def plan(self, goal: str, stream: str, *arguments: str) -> None:
-        """Write the plan to ``plan.json``."""
         settings = self.settings if goal in {"reset", "backfill"} else ()
         self.slackwater("plan", goal, stream, "--out", "plan.json", "--force", *arguments, *settings)
 
     @property
     def operation(self) -> str:
-        """The id of the newest plan."""
         return str(json.loads((self.folder / "plan.json").read_text())["id"])
 
     def checkpoints_of(self, stream: str) -> list[Path]:
@@ -87,11 +83,9 @@ class Goals(Workspace):
         return sorted(path for path in folder.iterdir() if path.name.isdigit())
 
     def checkpoint_of(self, stream: str) -> Path:
-        """The newest checkpoint of a stream."""
         return self.checkpoints_of(stream)[-1]
 
     def rows_by_stream(self) -> dict[str, Rows]:
-        """The rows that each output has."""
         return {name: rows_of(self.output / name) for name in ALL}
 
 
@@ -188,7 +182,6 @@ def _content(folder: Path) -> dict[str, bytes]:
 
 
 def torn_commit(checkpoint: Path) -> None:
-    """Tear the newest commit of a checkpoint."""
     newest = max(checkpoint.joinpath("commits").iterdir(), key=_number)
     newest.write_bytes(newest.read_bytes()[:4])
     newest.with_name(f".{newest.name}.crc").unlink(missing_ok=True)

@@ -21,7 +21,6 @@ SETTINGS = (*CONF, *NO_BATCH_WITHOUT_DATA)
 
 
 def only(*streams: str) -> tuple[str, ...]:
-    """The arguments that run some streams of the pipeline."""
     return tuple(argument for name in streams for argument in ("--stream", name))
 
 
@@ -46,17 +45,14 @@ class StoredGoals(StoreWorkspace):
             file.unlink()
 
     def arrive(self) -> None:
-        """The next file lands."""
         file = min(self._later.iterdir())
         file.rename(self.folder / "landing" / file.name)
 
     def caught_up(self) -> None:
-        """The next file lands, and all streams take what there is."""
         self.arrive()
         self.run_all()
 
     def run_all(self) -> None:
-        """All streams take what there is."""
         self.slackwater("run", "clicks.py", "--until-caught-up", *only(*self.streams), *SETTINGS)
 
     def checkpoint_of(self, stream: str, generation: int | None = None) -> str:
@@ -66,18 +62,15 @@ class StoredGoals(StoreWorkspace):
         return f"{folder}/checkpoints/{number:04d}"
 
     def numbers(self, folder: str) -> list[int]:
-        """The entries of a log on the store."""
         names = [entry.name.removesuffix(".compact") for entry in self.store.list(folder)]
         return sorted(int(name) for name in names if name.isdigit())
 
     def plan(self, goal: str, stream: str, *arguments: str) -> str:
-        """Write a plan to ``plan.json``; its id."""
         settings = SETTINGS if goal in {"reset", "backfill"} else ()
         self.slackwater("plan", goal, stream, "--out", "plan.json", "--force", *arguments, *settings)
         return str(json.loads((self.folder / "plan.json").read_text())["id"])
 
     def apply(self, stream: str) -> None:
-        """Apply what is planned."""
         self.slackwater("apply", "plan.json", "--confirm", stream, *SETTINGS)
 
     def apply_killed(self, stream: str, reached: Callable[[], bool]) -> None:
@@ -88,7 +81,6 @@ class StoredGoals(StoreWorkspace):
         self.apply(stream)
 
     def rows_by_stream(self) -> dict[str, Rows]:
-        """The rows that each output has."""
         return {name: stored_rows(self.store, self.location, f"out/{name}") for name in self.streams}
 
 

@@ -55,7 +55,6 @@ class Tables(Goals):
         self._url = url
 
     def rows_of_tables(self) -> list[Sums]:
-        """The rows in Delta and in PostgreSQL."""
         folder = self.output / "delta"
         files = [pyarrow.parquet.ParquetFile(folder / name).read() for name in delta_logs.live_files(folder)]
         found: Sums = Counter((row["start"], row["page"], row["n"]) for file in files for row in file.to_pylist())
@@ -64,7 +63,6 @@ class Tables(Goals):
         return [found, rows]
 
     def expected(self) -> Sums:
-        """The rows in the files."""
         table = pyarrow.parquet.read_table(sorted((self.output / "files").glob("*.parquet")))
         return Counter((row["start"], row["page"], row["n"]) for row in table.to_pylist())
 

@@ -42,7 +42,6 @@ class KafkaClicks:
     """All rows are there from the start, unevenly spread; ``maxOffsetsPerTrigger`` makes the batches."""
 
     def __init__(self, bootstrap_servers: str, topic: str, **options: str) -> None:
-        """``options`` are more options of the source."""
         self._servers = bootstrap_servers
         self._topic = topic
         self._options = options
@@ -150,20 +149,17 @@ LOSES_ITS_CHECKPOINT = "between offset and sink write"
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """A broker that lives as long as this module's tests."""
     with Broker.start(tmp_path_factory.mktemp("broker"), settings={"log.cleaner.backoff.ms": "100"}) as broker:
         yield broker
 
 
 @pytest.fixture(scope="module")
 def clicks(broker: Broker) -> KafkaClicks:
-    """The topic that all workspaces read."""
     return KafkaClicks(broker.bootstrap_servers, TOPIC)
 
 
 @pytest.fixture(scope="module")
 def baseline(tmp_path_factory: pytest.TempPathFactory, clicks: KafkaClicks) -> Workspace:
-    """The uninterrupted run."""
     workspace = Workspace(tmp_path_factory.mktemp("kafka"), clicks)
     workspace.run()
     return workspace

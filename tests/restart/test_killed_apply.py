@@ -80,7 +80,6 @@ def _report(workspace: SmallWorkspace) -> None:
 
 
 def _in_use(workspace: SmallWorkspace) -> dict[str, bytes]:
-    """The output and the original checkpoint."""
     return tree(workspace.output) | tree(workspace.stream_folder / "checkpoints" / "0001")
 
 

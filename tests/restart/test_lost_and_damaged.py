@@ -20,7 +20,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 
 @pytest.fixture(scope="module")
 def upgraded_baseline(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """The uninterrupted run of the upgraded code."""
     workspace = Workspace(tmp_path_factory.mktemp("upgraded"), FileClicks())
     workspace.write_pipeline(UPGRADED)
     workspace.run()

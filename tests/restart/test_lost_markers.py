@@ -84,7 +84,6 @@ def _typed(project: Project, line: str, expected: int = 0) -> str:
 
 
 def _after(printed: str, label: str) -> str:
-    """The command that is printed behind a label."""
     return next(one.partition(label)[2].strip() for one in printed.splitlines() if f"{label} " in one)
 
 

@@ -31,7 +31,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[SmallWorkspace, 
 
 @pytest.fixture(scope="module")
 def unbroken(finished: tuple[SmallWorkspace, Saved]) -> Rows:
-    """The rows after one more file."""
     workspace, saved = finished
     workspace.add("last", LAST)
     workspace.caught_up()
@@ -42,7 +41,6 @@ def unbroken(finished: tuple[SmallWorkspace, Saved]) -> Rows:
 
 @pytest.fixture
 def workspace(finished: tuple[SmallWorkspace, Saved]) -> SmallWorkspace:
-    """The workspace as it was when it had finished."""
     finished[1].restore()
     return finished[0]
 

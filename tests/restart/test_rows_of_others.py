@@ -62,20 +62,17 @@ class Shared(SmallWorkspace):
         self.numbers = 0
 
     def arrive(self, count: int) -> None:
-        """Add files and run all streams."""
         for number in range(self.numbers, self.numbers + count):
             self.add(f"{number:03}", [number], n=number)
         self.numbers += count
         self.caught_up()
 
     def sql(self, statement: str) -> list[Any]:
-        """Run a statement as another user of the database."""
         with psycopg.connect(self._url, autocommit=True) as connection:
             found = connection.execute(statement.encode())
             return found.fetchall() if found.description else []
 
     def write_as_another(self, kind: str, number: int) -> None:
-        """Another program adds a row."""
         table = self.folder / kind
         rows = pa.table({"b": pa.array([number], pa.int64())})
         if kind == "files":
@@ -108,13 +105,11 @@ class Shared(SmallWorkspace):
         return Counter([*range(self.numbers), *others])
 
     def plan(self, goal: str, stream: str, *arguments: str) -> dict[str, Any]:
-        """Make a plan."""
         self.slackwater("plan", goal, stream, "--out", "plan.json", "--force", *arguments, *CONF)
         plan: dict[str, Any] = json.loads((self.folder / "plan.json").read_text())
         return plan
 
     def apply(self, *arguments: str, code: int = 0) -> Any:
-        """Apply the newest plan."""
         return self.slackwater("apply", "plan.json", "--yes", *arguments, *CONF, code=code)
 
     def swap(self, stream: str, *arguments: str) -> str:
@@ -124,7 +119,6 @@ class Shared(SmallWorkspace):
         return str(made["id"])
 
     def undo(self, operation: str, code: int = 0) -> Any:
-        """Undo an operation."""
         return self.slackwater("undo", operation, "--yes", code=code)
 
 

@@ -124,7 +124,6 @@ class Project(SmallWorkspace):
         hidden.rename(self.folder / "landing" / f"{number:03d}.json")
 
     def lines(self, stream: str) -> dict[int, list[dict[str, Any]]]:
-        """What a foreach stream wrote, by batch."""
         found: dict[int, list[dict[str, Any]]] = {}
         for file in sorted((self.folder / "lines").glob(f"{stream}-*.jsonl")):
             rows = [json.loads(line) for line in file.read_text().splitlines()]
@@ -160,12 +159,10 @@ def _sums() -> dict[tuple[str, str], int]:
 
 
 def _table(lines: dict[int, list[dict[str, Any]]]) -> dict[tuple[str, str], int]:
-    """The newest row of each key."""
     return {(row["start"], row["page"]): row["n"] for batch in sorted(lines) for row in lines[batch]}
 
 
 def _received(servers: str, at_least: int) -> Counter[int]:
-    """The field ``n`` of all messages in the topic."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "test", "auto.offset.reset": "earliest"})
     consumer.subscribe([TOPIC])
     try:

@@ -60,7 +60,6 @@ def add(folder: Path, phase: int) -> None:
 
 
 def main(folder: Path) -> None:
-    """Print the rows of each query by policy and kind, uninterrupted and restarted after the first phase."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
 
     settings = {"spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}

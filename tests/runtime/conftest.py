@@ -18,7 +18,6 @@ collect_ignore = (
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
-    """An empty project."""
     project = Project(tmp_path)
     yield project
     for command in project.commands:

@@ -59,7 +59,6 @@ def _of_data_source(
 
 
 def _made_around(text: str) -> str:
-    """The class inside of a function."""
     head, of, rest = text.partition("class Numbers")
     body, query, last = rest.partition("\ndef ")
     inside = "".join(f"    {line}\n" for line in (of + body).splitlines())

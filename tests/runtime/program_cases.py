@@ -382,7 +382,6 @@ def _harmless() -> Iterator[Case]:
 
 
 def cases() -> list[Case]:
-    """All edits."""
     groups = (
         _windows,
         _watermarks,

@@ -24,16 +24,13 @@ class Sources:
     folder: Path
 
     def files(self, name: str = "readings", schema: str = READING, kind: str = "json", **options: str) -> DataFrame:
-        """A stream of files."""
         (self.folder / name).mkdir(exist_ok=True)
         return self.spark.readStream.schema(schema).format(kind).options(**options).load(str(self.folder / name))
 
     def marked(self, name: str = "readings", column: str = "at", delay: str = "1 hour") -> DataFrame:
-        """A stream of files with a watermark."""
         return self.files(name).withWatermark(column, delay)
 
     def table(self, where: str = "n > 0") -> DataFrame:
-        """A batch relation."""
         (self.folder / "cities").mkdir(exist_ok=True)
         return self.spark.read.schema("city STRING, n LONG").json(str(self.folder / "cities")).where(where)
 

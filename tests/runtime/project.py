@@ -43,7 +43,6 @@ class Project:
         (folder / "slackwater.toml").write_text('restarts = 2\n[spark]\n"spark.sql.shuffle.partitions" = 1\n')
 
     def write(self, text: str, name: str = "pipeline.py") -> None:
-        """Write the pipeline, or a module next to it."""
         (self.folder / name).write_text(text)
 
     def add_files(self, count: int) -> None:
@@ -64,7 +63,6 @@ class Project:
         part.rename(self.input / f"{first:05}.json")
 
     def start(self, *arguments: str, environment: Mapping[str, str] | None = None) -> Command:
-        """Start ``slackwater ...``."""
         command = Command(arguments, self.folder, environment=environment)
         self.commands.append(command)
         return command
@@ -74,14 +72,12 @@ class Project:
         return self.slackwater("run", "pipeline.py", *arguments, expected=expected)
 
     def slackwater(self, *arguments: str, expected: int = 0) -> Ended:
-        """A command to its end, with this exit code; it starts neither a JVM nor a Python of its own."""
         done = warm_python.run(arguments, self.folder, attached(self.folder), in_one=True)
         assert done.returncode == expected, f"exit code {done.returncode}:\n{done.stdout}"
         return Ended(done.stdout)
 
     @contextmanager
     def ledger(self) -> Iterator[Ledger]:
-        """The home's ledger."""
         with Ledger.open(self.home.ledger_url, create=False) as ledger:
             yield ledger
 
@@ -94,19 +90,15 @@ class Project:
             return []
 
     def checkpoint(self, stream: str) -> Path:
-        """The stream's first checkpoint."""
         return Path(self.home.checkpoint(PIPELINE, stream, 1))
 
     def entries(self, stream: str, log: str) -> list[int]:
-        """The batches in ``offsets`` or ``commits``."""
         return sorted(LogFolders(LocalStore(self.checkpoint(stream))).entries(log))
 
     def planned(self, stream: str) -> int:
-        """The newest batch in ``offsets/``, -1 for none."""
         return max(self.entries(stream, "offsets"), default=-1)
 
     def committed(self, stream: str) -> int:
-        """The newest batch in ``commits/``, -1 for none."""
         return max(self.entries(stream, "commits"), default=-1)
 
     def ids(self, output: str) -> list[int]:

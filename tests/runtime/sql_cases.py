@@ -30,8 +30,6 @@ SELECT station, c FROM counts WHERE c > 1 UNION ALL SELECT station, c FROM count
 
 
 def sql(text: str) -> Build:
-    """A query over the view ``readings``."""
-
     def build(s: Sources) -> DataFrame:
         s.marked().createOrReplaceTempView("readings")
         return s.spark.sql(text)
@@ -89,7 +87,6 @@ def _digits(factor: int) -> Build:
 
 
 def parts_of_expressions() -> Iterator[Case]:
-    """Options, bytes and lambda functions."""
     day, month = {"timestampFormat": "dd/MM/yyyy"}, {"timestampFormat": "MM/dd/yyyy"}
     yield Case("options of from_json", _parsed(day), _parsed(month), ROWS, FILTER, "timestampformat MM/dd/yyyy")
     yield Case("no options of from_json", _parsed(day), _parsed({}), ROWS, FILTER)

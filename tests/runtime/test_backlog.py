@@ -68,15 +68,12 @@ class Reader:
         return file
 
     def frame(self) -> DataFrame:
-        """The query."""
         return self._spark.readStream.schema("n long").options(**self._options).json(str(self.folder))
 
     def run(self) -> None:
-        """Run one batch."""
         run_once(self.frame(), self._checkpoint)
 
     def backlog(self) -> str:
-        """The backlog after the newest batch."""
         return backlog(self.frame(), self._checkpoint)
 
 

@@ -47,7 +47,6 @@ def _read(address: str) -> str:
 
 
 def _metrics(address: str) -> dict[str, float]:
-    """Values by name, with the label that is neither the pipeline nor the stream."""
     found: dict[str, float] = {}
     for family in text_string_to_metric_families(_read(address)):
         for sample in family.samples:

@@ -22,8 +22,6 @@ RECORDED = {ANSI: "true", LEAST: "3", ZONE: "UTC"}
 
 
 class FakeConf(dict[str, str]):
-    """The settings of a session or of its application."""
-
     rejected: str | None = None
 
     def set(self, key: str, value: str) -> None:
@@ -49,8 +47,6 @@ def _of_jvm(conf: FakeConf) -> SimpleNamespace:
 
 
 class FakeSqlConf(SimpleNamespace):
-    """The class of the JVM."""
-
     def __call__(self) -> SimpleNamespace:
         return _of_jvm(FakeConf())
 

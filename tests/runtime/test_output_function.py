@@ -38,8 +38,6 @@ def _other_writer(rate: object) -> Callable[..., None]:
 
 
 class Rows:
-    """Writes single rows."""
-
     def __init__(self, rate: object) -> None:
         self.rate = rate
 
@@ -96,8 +94,6 @@ def _scaled(frame: Any, _batch: Any) -> None:
 
 
 class Scaled:
-    """Writes single rows."""
-
     def process(self, row: Any) -> None:
         row.update(rate=os.environ.get("RATE"))
 

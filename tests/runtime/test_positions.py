@@ -50,8 +50,6 @@ RECORDS = ((0, 0, 0, 0, 1, 1, 2), (0, 0, 1, 3))
 
 
 class Hubs(Pages):
-    """A source whose name no kind has."""
-
     @classmethod
     def name(cls) -> str:
         return "hubs"
@@ -59,8 +57,6 @@ class Hubs(Pages):
 
 @dataclass(frozen=True)
 class Query:
-    """A query with its recorded position."""
-
     frame: DataFrame
     current: Mapping[str, str | None]
     logs: Mapping[str, SourceEntries]
@@ -123,8 +119,6 @@ class Query:
 
 @dataclass
 class Files:
-    """A folder of files with a row each, whose number is the file's."""
-
     folder: Path
     written: list[Path] = field(default_factory=list)
 
@@ -159,7 +153,6 @@ def _ids(frame: DataFrame) -> list[int]:
 
 
 def _recorded(frame: DataFrame, checkpoint: Path) -> Query:
-    """The query as its checkpoint has it."""
     newest = max(checkpoint.glob("offsets/[0-9]*"), key=lambda path: int(path.name))
     logs: dict[str, dict[int, str]] = {}
     for entry in checkpoint.glob("sources/*/[0-9]*"):

@@ -60,7 +60,6 @@ class Scene:
         return StreamRun(services, self.ledger.find_stream(STREAM), BUILT, Trigger("processing-time"), epoch)
 
     def asked_run(self) -> int:
-        """A run that was asked to stop."""
         run: int = self.ledger.begin_run(STREAM, 1, "4.1.3").id
         assert self.ledger.request_stop(STREAM).id == run
         return run
@@ -74,8 +73,6 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 def _ended_query(scene: Scene, run: int, error: Exception | None) -> Any:
-    """A query that has ended, with its run in the ledger."""
-
     def end(end: str, _failure: object = None) -> None:
         scene.ledger.end_run(run, end)
 

@@ -29,14 +29,12 @@ MARK = "INSERT INTO slackwater_marker VALUES (:target, :stream_id, :stream, :hom
 
 
 def mark(connection: Connection, target: str, batch: int) -> None:
-    """The marker's row of the example's owner."""
     connection.execute(text(MARKER))
     fields = {"stream_id": OWNER.stream_id, "stream": OWNER.stream, "home": OWNER.home}
     connection.execute(text(MARK), {"target": target, "batch_id": batch, **fields})
 
 
 def newest(connection: Connection, target: str) -> int:
-    """The newest batch of the marker."""
     statement = text("SELECT batch_id FROM slackwater_marker WHERE target = :target")
     return int(connection.execute(statement, {"target": target}).scalar_one())
 

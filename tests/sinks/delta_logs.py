@@ -64,14 +64,12 @@ def add(table: Path, name: str, data: bytes, rows: int | None = 1, *, data_chang
 
 
 def remove(table: Path, name: str, *, data_change: bool = True) -> dict[str, Any]:
-    """The action that removes a file."""
     size = (table / name).stat().st_size
     fields = {"path": _encoded(name), "deletionTimestamp": 0, "dataChange": data_change, "extendedFileMetadata": True}
     return {"remove": {**fields, "partitionValues": {}, "size": size}}
 
 
 def newest(table: Path) -> int:
-    """The version of a table, -1 for none."""
     return max((int(path.stem) for path in (table / LOG).glob("*.json")), default=-1)
 
 
@@ -87,7 +85,6 @@ def live_files(table: Path) -> Mapping[str, bytes]:
 
 
 def transactions(table: Path) -> Mapping[str, int]:
-    """The newest transaction of each application."""
     return {action["txn"]["appId"]: action["txn"]["version"] for action in _actions(table) if "txn" in action}
 
 

@@ -34,7 +34,6 @@ class Lake:
 
     @contextmanager
     def catalog(self) -> Iterator[SqlCatalog]:
-        """pyiceberg's own view of it."""
         catalog = SqlCatalog("lake", uri=self.address, warehouse=str(self.folder / "warehouse"))
         try:
             yield catalog
@@ -42,7 +41,6 @@ class Lake:
             catalog.close()
 
     def write_settings(self, **more: str) -> None:
-        """Write ``slackwater.toml``."""
         values = {f"spark.sql.catalog.lake{key}": value for key, value in {**self.settings, **more}.items()}
         lines = ["[spark]", *(f"{json.dumps(key)} = {json.dumps(value)}" for key, value in values.items())]
         (self.folder / "slackwater.toml").write_text("\n".join(lines) + "\n")
@@ -77,12 +75,10 @@ class Lake:
             return snapshot.snapshot_id
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
-        """Set properties of the table."""
         with self.catalog() as catalog, catalog.load_table("gold.hourly").transaction() as transaction:
             transaction.set_properties(dict(properties))
 
     def rows(self, branch: str = "main") -> list[int]:
-        """The rows that readers of a branch see, sorted."""
         with self.catalog() as catalog:
             table = catalog.load_table("gold.hourly")
             snapshot = table.snapshot_by_name(branch)
@@ -92,13 +88,11 @@ class Lake:
             return sorted(row["b"] for row in found)
 
     def table(self) -> Table:
-        """The table as it is now."""
         with self.catalog() as catalog:
             return catalog.load_table("gold.hourly")
 
 
 def in_sqlite(folder: Path) -> Lake:
-    """A catalog in a file of SQLite."""
     database = folder / "catalog.db"
     settings = {
         "": "org.apache.iceberg.spark.SparkCatalog",

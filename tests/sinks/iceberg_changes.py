@@ -24,7 +24,6 @@ def change(folder: Path, action: str, point: str) -> int:
 
 
 def _die(*_: object) -> None:
-    """As a kill from outside."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -44,7 +44,6 @@ def write_batch(
 
 
 def data_file(folder: Path, name: str, values: list[int]) -> str:
-    """Write a file of rows; its path relative to the table."""
     (folder / "data").mkdir(parents=True, exist_ok=True)
     pyarrow.parquet.write_table(pa.table({"b": pa.array(values, pa.int64())}), folder / "data" / name)
     return f"data/{name}"
@@ -88,7 +87,6 @@ def epoch_of(folder: Path, query: str) -> int | None:
 
 
 def mark(folder: Path, stream: str, batch: int, snapshot: int | None, *, epoch: int = 1, branch: str = "main") -> None:
-    """Set the property of the newest metadata, without a version of its own."""
     fields = metadata(folder)
     value = {"stream": stream, "epoch": epoch, "batch": batch, "snapshot": snapshot}
     fields["properties"][PROPERTY if branch == "main" else f"{PROPERTY}.{branch}"] = json.dumps(value)
@@ -102,7 +100,6 @@ def change(folder: Path, **changed: Any) -> None:
 
 
 def newest(folder: Path) -> int:
-    """The newest version, 0 for none."""
     return max((int(path.name[1:].split(".")[0]) for path in (folder / "metadata").glob("v*.json")), default=0)
 
 

@@ -30,7 +30,6 @@ POSTGRES = sinks.postgres("postgresql://user@host/db", "out", keep_batch_id=True
 
 
 def topic(name: str, marker: str | None = None, servers: str = "one:1") -> Any:
-    """A topic that is written exactly once."""
     return sinks.kafka(name, bootstrap_servers=servers, exactly_once=True, marker_topic=marker)
 
 

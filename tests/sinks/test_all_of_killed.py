@@ -49,12 +49,10 @@ class Scene:
         project.write(PIPELINE.format(url=url))
 
     def add_files(self, count: int) -> None:
-        """Add files of one row, each of which becomes a batch."""
         self.project.add_files(count)
         self.files += count
 
     def caught_up(self) -> None:
-        """Run until caught up."""
         self.project.run("--until-caught-up")
 
     def in_postgres(self) -> Counter[int]:
@@ -63,7 +61,6 @@ class Scene:
             return Counter(row[0] for row in connection.execute("SELECT id FROM out"))
 
     def in_delta(self) -> Counter[int]:
-        """The same of the Delta table."""
         table = self.project.folder / "table"
         found: Counter[int] = Counter()
         for name in delta_logs.live_files(table):
@@ -71,7 +68,6 @@ class Scene:
         return found
 
     def marks(self) -> Marks:
-        """What the checkpoint and the two outputs show."""
         with psycopg.connect(self.url) as connection:
             row = connection.execute("SELECT batch_id FROM slackwater_marker").fetchone()
         return self.project.planned("rows"), self.project.committed("rows"), row[0] if row else -1, self.delta_mark()
@@ -102,11 +98,9 @@ class Scene:
         pytest.fail(f"the kill was never quick enough: {self.marks()}")
 
     def has_committed(self, batch: int) -> bool:
-        """Whether Spark has committed the batch."""
         return self.project.committed("rows") >= batch
 
     def delta_mark(self) -> int:
-        """The newest batch in the transactions of the Delta table."""
         return max(delta_logs.transactions(self.project.folder / "table").values(), default=-1)
 
     def waits(self) -> bool:
@@ -116,17 +110,14 @@ class Scene:
             return connection.execute(query).fetchone() is not None
 
     def command(self, *arguments: str) -> str:
-        """A command that must go well; its output."""
         return self.project.slackwater(*arguments).log
 
     def rebuild(self, at: str) -> str:
-        """Plan and apply a rebuild; the id of the operation."""
         self.command("plan", "rebuild", "work/rows", "--at", at, "--out", "plan.json", "--force")
         self.command("apply", "plan.json", "--yes")
         return str(json.loads((self.project.folder / "plan.json").read_text())["id"])
 
     def status(self) -> Any:
-        """The status of the stream."""
         return json.loads(self.command("status", "work/rows", "--format", "json"))["streams"][0]
 
     def check(self, when: str, batches: int | None = None) -> None:

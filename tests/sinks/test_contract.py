@@ -54,8 +54,6 @@ class Example:
 
 @dataclass
 class FilesExample(Example):
-    """One whose output is a folder of files."""
-
     kind: FileKind
 
 

@@ -53,7 +53,6 @@ class Scene(SwapScene):
 
     @property
     def newest(self) -> int | None:
-        """The newest batch of the query, as Spark reads it."""
         return DeltaTable(self.table).transaction_version(QUERY)
 
     def discard(self) -> None:

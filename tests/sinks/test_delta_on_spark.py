@@ -40,8 +40,6 @@ def spark() -> Iterator[SparkSession]:
 
 @dataclass
 class Table:
-    """A table with a sink and the stream that writes it."""
-
     spark: SparkSession
     folder: Path
     sink: DeltaSink

@@ -71,8 +71,6 @@ def test_two_streams_may_share_an_output_that_skips_nothing() -> None:
 
 
 class Unregistered(sw.sinks.FilesSink):
-    """A sink of a user's own."""
-
     def identity(self) -> dict[str, str]:
         return {"kind": "unregistered"}
 

@@ -82,7 +82,6 @@ class MadeUpWorkspace(Workspace):
         file.write_text("import made_up\n" + text)
 
     def values(self) -> Counter[str]:
-        """The rows of all batches."""
         files = self.output.glob("[0-9]*.json")
         return Counter(json.dumps(row, sort_keys=True) for file in files for row in json.loads(file.read_bytes()))
 

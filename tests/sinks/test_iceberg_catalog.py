@@ -58,7 +58,6 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.fixture
 def lite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
-    """The same in SQLite."""
     return _prepared(in_sqlite(tmp_path), monkeypatch)
 
 

@@ -53,8 +53,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @dataclass
 class Target:
-    """A table with a sink and the stream that writes it."""
-
     spark: SparkSession
     sink: IcebergSink
     context: WriteContext

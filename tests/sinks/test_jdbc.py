@@ -39,7 +39,6 @@ def rows_of(*numbers: int) -> Any:
 
 
 def frame_of(schema: StructType, values: list[dict[str, Any]]) -> Any:
-    """The same, with any columns."""
     rows = [SimpleNamespace(asDict=partial(_as_dict, value)) for value in values]
     return SimpleNamespace(columns=schema.names, schema=schema, toLocalIterator=lambda: iter(rows), write=NoOutput())
 

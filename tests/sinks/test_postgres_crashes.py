@@ -71,7 +71,6 @@ def test_a_crash_after_one_task_has_staged_its_rows(
 
 
 def _staged(url: str) -> int:
-    """How many rows are staged."""
     with psycopg.connect(url) as connection:
         found = connection.execute(
             "SELECT tablename FROM pg_tables WHERE starts_with(tablename::text, 'slackwater_st')"

@@ -68,7 +68,6 @@ class Scene(SwapScene):
         return FilesOutput(f"{self.location}/a b")
 
     def held(self) -> dict[str, bytes]:
-        """All files on the store."""
         return {
             path: self.store.read(path)
             for folder in self.store.folders()
@@ -309,5 +308,4 @@ def test_the_sink_and_the_output_name_one_place() -> None:
 
 
 def _real(held: Bytes) -> dict[str, bytes]:
-    """The files of the output."""
     return {path: data for path, data in held.items() if path.startswith("a b/")}

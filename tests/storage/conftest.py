@@ -31,7 +31,6 @@ KINDS = (
 
 @pytest.fixture(params=KINDS)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> WriteStore:
-    """One empty store of each kind."""
     factories: dict[str, Callable[[], WriteStore]] = {
         "local": lambda: LocalStore(tmp_path / "root"),
         "below": lambda: Below(LocalStore(tmp_path / "root"), "1"),

@@ -25,7 +25,6 @@ OWNER = Owner("5f0e", "clicks/per_page", "/srv/home")
 
 @pytest.fixture
 def proxy(s3_location: str, s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[LosingProxy]:
-    """Between this process and S3."""
     assert s3_location
     with losing_proxy(s3_endpoint) as between:
         monkeypatch.setenv("AWS_ENDPOINT_URL", between.endpoint)

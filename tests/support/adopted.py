@@ -31,7 +31,6 @@ class AdoptedProject(Project):
 
     @property
     def path(self) -> Path:
-        """The checkpoint that the user's code names."""
         return self.folder / "state" / "per_page checkpoint"
 
     def in_use(self) -> dict[str, str]:
@@ -54,11 +53,9 @@ class ObjectsProject(AdoptedProject):
         return found | {"clicks.py": (self.folder / "clicks.py").read_text()} | self.in_use_at_location()
 
     def in_use_at_location(self) -> dict[str, str]:
-        """The hashes of all objects."""
         return {f"s3:{name}": hashlib.sha256(data).hexdigest() for name, data in self.objects().items()}
 
     def objects(self) -> dict[str, bytes]:
-        """The content of all objects, by path. A version of an object is read once: there are many, and often."""
         store = open_write_store(self.location)
         assert isinstance(store, RemoteStore)
         found = store._filesystem.find(store._root, detail=True)
@@ -72,7 +69,6 @@ class ObjectsProject(AdoptedProject):
         return contents
 
     def set_objects(self, objects: Mapping[str, bytes]) -> None:
-        """Replace all objects."""
         store, present = open_write_store(self.location), self.objects()
         for path in present.keys() - objects.keys():
             store.delete(path)

@@ -43,7 +43,6 @@ class Opened:
         return answer["result"].get("value")
 
     def resize(self, width: int) -> None:
-        """Give the page this width."""
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self.browser.call("Emulation.setDeviceMetricsOverride", size, session=self.session)
 
@@ -99,7 +98,6 @@ class Browser:
         return [str(params["request"]["url"]) for params in asked]
 
     def complaints(self) -> list[str]:
-        """What the last opened page has put on the console."""
         kinds = {"Log.entryAdded", "Runtime.exceptionThrown", "Runtime.consoleAPICalled"}
         return [json.dumps(event["params"]) for event in self.events if event["method"] in kinds]
 
@@ -117,7 +115,6 @@ class Browser:
                 return result
 
     def _receive(self) -> dict[str, Any]:
-        """The next message; an event is kept."""
         while b"\0" not in self._buffer:
             more = os.read(self.reads, 1 << 20)
             assert more, "the browser has ended"

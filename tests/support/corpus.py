@@ -16,14 +16,12 @@ _SMALL = _ROOT / "tests" / "data" / "corpus"
 
 
 def corpus_case(version: str, case: str, folder: Path) -> Path:
-    """A copy of one case below ``folder``, to read or to damage: ``case.json``, ``checkpoint/``, ``sink/`` ..."""
     target = folder / version / case
     shutil.copytree(_unpacked(version) / case, target)
     return target
 
 
 def corpus_cases(version: str) -> list[str]:
-    """The names of all cases of a Spark version."""
     return sorted(path.name for path in _unpacked(version).iterdir() if path.is_dir())
 
 

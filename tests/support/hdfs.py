@@ -63,12 +63,10 @@ class HdfsServer:
 
     @property
     def uri(self) -> str:
-        """The value of ``fs.defaultFS``."""
         return f"hdfs://{HOST}:{self._rpc_port}"
 
     @property
     def http_address(self) -> str:
-        """The host and port of WebHDFS."""
         return f"{HOST}:{self._http_port}"
 
     def environment(self) -> dict[str, str]:
@@ -98,7 +96,6 @@ class HdfsServer:
         self._wait(_DATANODE, self._datanode_is_ready)
 
     def kill_datanode(self) -> None:
-        """End the DataNode by SIGKILL."""
         self._stop(_DATANODE, signal.SIGKILL)
 
     def set_safe_mode(self, *, on: bool) -> None:

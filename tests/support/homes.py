@@ -169,7 +169,6 @@ def sink_log(spec: HomeSpec, folder: Path) -> dict[int, str]:
 
 
 def batch_record(spec: HomeSpec, batch: int) -> BatchRecord:
-    """The progress of a batch."""
     end = source_offset(spec, batch)
     start = source_offset(spec, batch - 1) if batch > 0 else None
     latest = source_offset(spec, batch + 2) if spec.source == "kafka" else None

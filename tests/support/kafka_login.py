@@ -14,8 +14,6 @@ USER, PASSWORD = "limited", "open-s@same"
 
 
 class GuardedBroker(NamedTuple):
-    """The servers of both listeners."""
-
     servers: str
     guarded: str
 

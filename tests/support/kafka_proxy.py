@@ -33,12 +33,10 @@ class Stop:
             self._continued.set()
 
     def pass_on(self) -> None:
-        """Send what is held."""
         self._passes = True
         self._continued.set()
 
     def break_off(self) -> None:
-        """Drop what is held."""
         self._continued.set()
 
     def takes(self, api: int) -> bool:
@@ -70,7 +68,6 @@ class KafkaProxy:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The address that clients are given."""
         return f"{HOST}:{self.port}"
 
     def stop_at(self, api: int, what: What, *, hold: bool = False) -> Stop:
@@ -86,7 +83,6 @@ class KafkaProxy:
                 _shut(connection)
 
     def close(self) -> None:
-        """Stop listening and break off all connections."""
         self.set_down(down=True)
         _shut(self._listener)
         self._listener.close()
@@ -148,7 +144,6 @@ class KafkaProxy:
 
 @contextmanager
 def kafka_proxy(broker_port: int) -> Iterator[KafkaProxy]:
-    """A proxy before the broker at this port."""
     proxy = KafkaProxy(broker_port)
     try:
         yield proxy

@@ -32,7 +32,6 @@ def create_topic(servers: str, name: str, partitions: int = 1, **config: str) ->
 
 
 def records(servers: str, topic: str, isolation: str = "read_committed") -> list[Record]:
-    """All records of a topic, sorted by value."""
     settings = {"bootstrap.servers": servers, "group.id": "test", "isolation.level": isolation}
     consumer = Consumer({**settings, "enable.partition.eof": True, "fetch.wait.max.ms": 10})
     partitions = consumer.list_topics(topic, WAIT_S).topics[topic].partitions
@@ -60,5 +59,4 @@ def records(servers: str, topic: str, isolation: str = "read_committed") -> list
 
 
 def values(servers: str, topic: str, isolation: str = "read_committed") -> list[bytes | None]:
-    """The values of all records, sorted."""
     return [record.value for record in records(servers, topic, isolation)]

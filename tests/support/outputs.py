@@ -13,7 +13,6 @@ Rows = Counter[str]
 
 
 def manifest_ids(output: Path) -> list[int]:
-    """The batches that the manifest has an entry of, in order."""
     folder = output / "_spark_metadata"
     names = [path.name.removesuffix(".compact") for path in folder.iterdir()] if folder.is_dir() else []
     # As in Spark, other names are no entries.

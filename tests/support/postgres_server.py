@@ -19,8 +19,6 @@ RESTART_S = 60
 
 
 class PostgresServer(demo.PostgresServer):
-    """One running server. Its databases are made by the tests."""
-
     _numbers = itertools.count(1)
 
     @classmethod
@@ -34,7 +32,6 @@ class PostgresServer(demo.PostgresServer):
             subprocess.run(["sh", "-c", 'rm -rf -- "$1" &', "sh", removed], check=True)
 
     def new_database(self, template: str = "template1") -> str:
-        """Make a database; its name."""
         name = f"test_{next(self._numbers)}"
         self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         return name

@@ -67,12 +67,10 @@ class Command:
 
     @property
     def log(self) -> str:
-        """All output of the command so far."""
         return self.log_file.read_text(errors="replace")
 
     @property
     def jvms(self) -> list[int]:
-        """The process ids of its JVMs."""
         return [pid for pid in self.refresh() if pid in children_of(self.pid)]
 
     def refresh(self) -> dict[int, int]:
@@ -95,7 +93,6 @@ class Command:
         os.killpg(self.pid, number)
 
     def end(self, wait_s: float = WAIT_S) -> int:
-        """Wait for the end; the exit code."""
         try:
             return self.process.wait(wait_s)
         except subprocess.TimeoutExpired:
@@ -106,7 +103,6 @@ class Command:
         return [pid for pid, started in self.refresh().items() if is_alive(pid, started)]
 
     def gone_within(self, wait_s: float) -> bool:
-        """Whether all of its processes exit within this time."""
         deadline = time.monotonic() + wait_s
         while self.alive() and time.monotonic() < deadline:
             time.sleep(LOOK_EVERY_S)

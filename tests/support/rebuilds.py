@@ -298,7 +298,6 @@ class Project:
         return self.plan_backfill_of(start, '{"logOffset":0}' if files else NO_FILES, into)
 
     def plan_backfill_of(self, start: SourceStart, end: str, into: Path | None = None) -> Plan:
-        """The same of any source."""
         request = replace(Request.at("backfill", "earliest", output="keep"), starts=(start,), ends={start.source: end})
         if into is not None:
             request = replace(request, output="aside", into=str(into))

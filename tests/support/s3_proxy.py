@@ -59,11 +59,9 @@ class LosingProxy:
 
     @property
     def endpoint(self) -> str:
-        """The URL to use in place of the server's."""
         return f"http://127.0.0.1:{self._listener.server_port}"
 
     def close(self) -> None:
-        """Stop, and wait for the requests that are running."""
         self._listener.shutdown()
         self._listener.server_close()
         self._thread.join()
@@ -91,7 +89,6 @@ class LosingProxy:
         self.loses = is_late
 
     def lose_none(self) -> None:
-        """Every request gets its answer."""
         self.loses = lambda _method, _path: False
 
     def spoil_later_pages(self, fault: Fault, *, times: int | None = None) -> None:
@@ -108,11 +105,9 @@ class LosingProxy:
         self.spoils = spoils
 
     def spoil_nothing(self) -> None:
-        """Every answer arrives whole."""
         self.spoils = lambda _method, _path: None
 
     def fault(self, method: str, path: str) -> Fault | None:
-        """The fault of the answer to a request."""
         with self._lock:
             fault = Fault.LOST if self.loses(method, path) else self.spoils(method, path)
             self.lost += fault is not None
@@ -166,7 +161,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def losing_proxy(endpoint: str) -> Iterator[LosingProxy]:
-    """A proxy before the server at ``endpoint``."""
     proxy = LosingProxy(endpoint)
     try:
         yield proxy

@@ -11,13 +11,10 @@ Edit = Callable[[Path, random.Random, list[Path]], None]
 
 
 def files_below(checkpoint: Path) -> list[Path]:
-    """Every visible file, in order."""
     return sorted(path for path in checkpoint.rglob("*") if path.is_file() and not path.name.startswith("."))
 
 
 def cut(to: float) -> Edit:
-    """Truncate to a part of its length."""
-
     def edit(path: Path, _random: random.Random, _donors: list[Path]) -> None:
         data = path.read_bytes()
         path.write_bytes(data[: int(len(data) * to)])
@@ -26,12 +23,10 @@ def cut(to: float) -> Edit:
 
 
 def cut_last_byte(path: Path, _random: random.Random, _donors: list[Path]) -> None:
-    """Lose only the last byte."""
     path.write_bytes(path.read_bytes()[:-1])
 
 
 def flip_bit(path: Path, chance: random.Random, _donors: list[Path]) -> None:
-    """One bit anywhere."""
     data = bytearray(path.read_bytes())
     if data:
         data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
@@ -39,17 +34,14 @@ def flip_bit(path: Path, chance: random.Random, _donors: list[Path]) -> None:
 
 
 def remove(path: Path, _random: random.Random, _donors: list[Path]) -> None:
-    """Deleted; its checksums remain."""
     path.unlink()
 
 
 def append(path: Path, chance: random.Random, _donors: list[Path]) -> None:
-    """Bytes after the end."""
     path.write_bytes(path.read_bytes() + chance.randbytes(20))
 
 
 def replace_by_noise(path: Path, chance: random.Random, _donors: list[Path]) -> None:
-    """Other bytes of the same length."""
     path.write_bytes(chance.randbytes(path.stat().st_size))
 
 
@@ -77,7 +69,6 @@ def swap_with_sibling(path: Path, chance: random.Random, _donors: list[Path]) ->
 
 
 def become_directory(path: Path, _random: random.Random, _donors: list[Path]) -> None:
-    """A directory of that name."""
     path.unlink()
     path.mkdir()
 

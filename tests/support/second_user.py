@@ -28,7 +28,6 @@ def make_readable_only(folder: Path) -> None:
 
 
 def make_writable_again(folder: Path) -> None:
-    """Undo ``make_readable_only``."""
     for path in _below(folder):
         if os.geteuid() == 0:
             os.chown(path, 0, 0)

@@ -15,8 +15,6 @@ import pytest
 
 @dataclass(frozen=True)
 class SmallDisk:
-    """A mounted file system."""
-
     folder: Path
 
     def grow(self, megabytes: int) -> None:

@@ -14,17 +14,14 @@ def entry_name(entry: int, interval: int) -> str:
 
 
 def render_source_file(file: SourceFile) -> str:
-    """The line Spark writes for this file."""
     return render_json({"path": file.path, "timestamp": file.timestamp_ms, "batchId": file.log_offset})
 
 
 def render_file_source_log(files: Iterable[SourceFile]) -> bytes:
-    """A whole log file with these entries."""
     return "\n".join(["v1", *map(render_source_file, files)]).encode()
 
 
 def render_sink_file(file: SinkFile) -> str:
-    """The line Spark writes for this file."""
     return render_json(
         {
             "path": file.path,
@@ -44,5 +41,4 @@ def render_file_sink_log(files: Iterable[SinkFile]) -> bytes:
 
 
 def render_query_metadata(query_id: str) -> bytes:
-    """``metadata`` with this query id."""
     return render_json({"id": query_id}).encode()

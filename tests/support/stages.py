@@ -44,7 +44,6 @@ def three_stages(folder: Path) -> Stages:
 
 
 def add_stage(project: Project, name: str, reads: str, spec: HomeSpec) -> None:
-    """Add the stream ``clicks/name`` as a run has left it."""
     spec = replace(spec, reported=tuple(range(spec.planned + 1)))
     with project.open() as workspace:
         add_stream(workspace.ledger, project.home, spec, name, reads)

@@ -50,8 +50,6 @@ class Worker:
 
 @dataclass
 class StandaloneCluster:
-    """A running cluster. ``address`` is what ``--master`` takes."""
-
     folder: Path
     address: str = ""
     workers: list[Worker] = field(default_factory=list)
@@ -64,7 +62,6 @@ class StandaloneCluster:
         return ["--master", self.address, *conf]
 
     def start(self, workers: int) -> None:
-        """Start the master, then the workers."""
         arguments = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
         process, log = self._run("master", "org.apache.spark.deploy.master.Master", *arguments)
         self.address = self._logged(process, log, r"Starting Spark master at (spark://\S+)")
@@ -84,7 +81,6 @@ class StandaloneCluster:
         return self.workers[-1]
 
     def stop(self) -> None:
-        """Kill the processes that were started here, and the executors."""
         for worker in self.workers:
             worker.kill()
         for process in self._processes:

@@ -20,8 +20,6 @@ STREAM_FOLDER = "streams/clicks/per_page"
 
 @dataclass(frozen=True)
 class StoredProject(Project):
-    """A project whose home is at ``location``."""
-
     location: str = ""
 
     @contextmanager

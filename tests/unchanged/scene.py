@@ -28,8 +28,6 @@ LATER_S_MAX = 0.5
 
 
 class Scene:
-    """One application with its input, and what it leaves behind."""
-
     def __init__(self, folder: Path, name: str, environment: Mapping[str, str] | None = None) -> None:
         self.folder = folder
         self.environment = environment or {}
@@ -74,25 +72,21 @@ class Scene:
         kill_with_children(process, descendants(process.pid))
 
     def plain(self, *arguments: str) -> None:
-        """``python PROGRAM ARGUMENTS``, without Slackwater."""
         environment = {**self.environment, **attached(self.folder)}
         ended = warm_python.run_program([str(self.program), *arguments], self.folder, environment)
         assert ended.returncode == 0, ended.stderr
 
     def type(self, *words: str, exit_code: int | None = 0) -> str:
-        """A command of ``slackwater``; ``exit_code`` ``None``: whatever it ends with."""
         environment = {**self.environment, **attached(self.folder)}
         ended = warm_python.run(words, self.folder, environment, in_one=True)
         assert exit_code in (None, ended.returncode), ended.stdout
         return str(ended.stdout)
 
     def rows(self, output: str) -> Counter[str]:
-        """The rows of an output, as its manifest lists the files."""
         return listed_rows(self.folder / output)
 
 
 def listed_rows(folder: Path) -> Counter[str]:
-    """The rows of the files that the manifest of an output lists."""
     files = set[str]()
     for entry in (folder / "_spark_metadata").iterdir():
         if not entry.name.startswith("."):

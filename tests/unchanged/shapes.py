@@ -168,8 +168,6 @@ def runs_here(shape: Shape) -> bool:
 
 
 class Shaped(Scene):
-    """A scene of one of the shapes."""
-
     def __init__(self, folder: Path, shape: Shape) -> None:
         jars = connectors.resolve([shape.connector], spark_version()) if shape.connector else []
         super().__init__(folder, shape.name, {"CLICKS_JARS": ",".join(map(str, jars))})
@@ -180,7 +178,6 @@ class Shaped(Scene):
 
     @property
     def code(self) -> str:
-        """What names the application: its file or its module."""
         return self.shape.module or self.program.name
 
     def given(self, data: str, *, end: bool) -> tuple[str, ...]:
@@ -212,11 +209,9 @@ class Shaped(Scene):
         return ended.stdout
 
     def reference(self, data: str) -> str:
-        """The application with its arguments, as one word."""
         return reference_of(self.code, self.given(data, end=True))
 
     def rows_of(self, data: str) -> dict[str, Rows]:
-        """The rows of each query."""
         return {query.name: query.rows(self.folder / data) for query in self.shape.queries}
 
     def _started(self) -> list[str]:

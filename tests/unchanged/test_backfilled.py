@@ -23,7 +23,6 @@ JOURNAL_LINES_MAX = 13
 
 
 def of_partitions(data: Path) -> Rows:
-    """The rows of the files that the manifest lists, each with the folder of its partition."""
     lines = [
         line
         for entry in (data / "pages" / "_spark_metadata").glob("[0-9]*")

@@ -117,14 +117,12 @@ def test_a_program_of_spark_connect_is_recognised_and_its_checkpoint_examined(tm
 
 
 def typed(scene: Scene, *words: str, exit_code: int = 0) -> str:
-    """A command of ``slackwater`` that needs no JVM."""
     ended = warm_python.run(words, scene.folder, {}, in_one=True)
     assert ended.returncode == exit_code, ended.stdout
     return str(ended.stdout)
 
 
 def python(scene: Scene, *words: str) -> str:
-    """A program by plain Python, with what it has printed."""
     ended = subprocess.run(
         [sys.executable, *words], cwd=scene.folder, env={**os.environ}, capture_output=True, text=True, check=False
     )

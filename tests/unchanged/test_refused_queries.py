@@ -131,7 +131,6 @@ def test_changed_code_in_an_archive_is_refused_before_the_start(tmp_path: Path) 
 
 
 def _logs(folder: Path) -> list[str]:
-    """The batches that the checkpoint has."""
     return sorted(str(file.relative_to(folder)) for file in folder.glob("data/checkpoint/[oc]*/*"))
 
 

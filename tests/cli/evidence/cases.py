@@ -63,7 +63,6 @@ def no_batch(folder: Path) -> list[str]:
 
 
 def lost_ledger(folder: Path) -> list[str]:
-    """A home without its ledger."""
     home = make_home(folder)
     with Ledger.open(home / "ledger.db", create=False) as ledger:
         write_stream_file_of(Home(home), ledger, STREAM)

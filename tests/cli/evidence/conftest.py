@@ -27,12 +27,10 @@ class Made:
 
     @property
     def document(self) -> Any:
-        """The document."""
         return json.loads(self.files["evidence.json"])
 
     @property
     def page(self) -> str:
-        """The page."""
         return self.files["evidence.html"]
 
 
@@ -53,7 +51,6 @@ def evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 
 
 def contents(bundle: Path) -> dict[str, str]:
-    """The files of a bundle."""
     with zipfile.ZipFile(bundle) as archive:
         assert all(name.startswith(FOLDER) for name in archive.namelist())
         return {name.removeprefix(FOLDER): archive.read(name).decode() for name in archive.namelist()}

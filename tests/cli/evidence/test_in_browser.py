@@ -43,7 +43,6 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The page of each case."""
     found = {}
     for name, case in CASES.items():
         folder = tmp_path_factory.mktemp(name)

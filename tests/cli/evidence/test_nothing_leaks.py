@@ -86,7 +86,6 @@ def _spellings(word: str) -> set[str]:
 
 
 def found_in(files: Mapping[str, str], words: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Which words are in which file."""
     return [
         (name, word)
         for name, text in files.items()

@@ -24,7 +24,6 @@ def _of_topic(number: int, waiting: int) -> BatchRecord:
 
 
 def _taking(took_ms: Iterable[int], trigger_ms: int | None) -> Callable[[Facts], Facts]:
-    """Batches of one run that took so long, with a trigger of this interval."""
     run = RunRecord(1, "s", 1, "4.3.0", 0, trigger_ms=trigger_ms)
     batches = tuple(
         batch(number, 5)._replace(run=1, durations_ms={"triggerExecution": took}) for number, took in enumerate(took_ms)

@@ -11,8 +11,6 @@ from tests.diagnose.rewriting import replace
 
 
 def _planned_at(batch: int, time_ms: int) -> Callable[[Path], None]:
-    """An edit of the time at which a batch was planned."""
-
     def edit(case: Path) -> None:
         file = case / f"checkpoint/offsets/{batch}"
         planned = re.sub(r'"batchTimestampMs":\d+', f'"batchTimestampMs":{time_ms}', file.read_text())

@@ -12,8 +12,6 @@ Damage = Callable[[Scene], None]
 
 
 def in_order(*damages: Damage) -> Damage:
-    """Several, one after another."""
-
     def happens(scene: Scene) -> None:
         for one in damages:
             one(scene)

@@ -68,7 +68,6 @@ class Scene(SmallWorkspace):
 
     @property
     def newest(self) -> int:
-        """The newest planned batch."""
         return self.ids("offsets")[-1]
 
     def arrive(self, first: int, last: int) -> None:
@@ -85,7 +84,6 @@ class Scene(SmallWorkspace):
         return warm_python.run_program(words, self.folder, attached(self.folder))
 
     def change_code(self, old: str, new: str) -> None:
-        """Write the pipeline file with other code."""
         text = (self.folder / "clicks.py").read_text()
         assert old in text
         (self.folder / "clicks.py").write_text(text.replace(old, new))
@@ -145,7 +143,6 @@ class Failure:
     left: tuple[str, ...] = ()
 
     def read(self, scene: Scene) -> Rows:
-        """The rows of the output."""
         return scene.rows() if self.rows is None else self.rows(scene)
 
     def __str__(self) -> str:
@@ -194,7 +191,6 @@ def uninterrupted(
 
 
 def changed(query: str, old: str, new: str) -> str:
-    """The query with other code."""
     assert old in query
     return query.replace(old, new)
 
@@ -256,7 +252,6 @@ def _continue_by_spark(scene: Scene, failure: Failure, expected: Rows) -> None:
 
 
 def findings_of(scene: Scene, doctor: str = "slackwater doctor") -> list[dict[str, Any]]:
-    """Doctor's findings, the gravest first."""
     shown = scene.type(f"{doctor} --format json")
     assert shown.stdout, shown.stderr
     [stream] = json.loads(shown.stdout)["streams"]

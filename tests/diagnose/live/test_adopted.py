@@ -49,7 +49,6 @@ class Plain:
         self.files.add("late", [LATE_MINUTE], n=LATE_N)
 
     def run(self, trigger: str = "availableNow") -> None:
-        """The query, by its own program, until it ends."""
         done = warm_python.run_program([PROGRAM.name, trigger], self.folder, attached(self.folder))
         assert done.returncode == 0, done.stderr
 

@@ -123,13 +123,11 @@ class Tables(Scene):
         self.output.mkdir()
 
     def execute(self, statement: str) -> list[tuple[object, ...]]:
-        """Run a statement; its rows."""
         with psycopg.connect(self._database, autocommit=True) as connection:
             found = connection.execute(statement.encode())
             return found.fetchall() if found.description else []
 
     def rows(self, first: int = 0, last: int | None = None) -> Rows:
-        """All rows of both tables."""
         assert (first, last) == (0, None)
         return Counter(map(repr, self.execute("SELECT ts, page, n FROM copies") + self.execute("TABLE counts")))
 
@@ -151,7 +149,6 @@ def refused_by_the_second_table(scene: Scene) -> None:
 
 
 def deleted_from_the_table(scene: Scene) -> None:
-    """The rows of the interrupted batch are deleted."""
     of_tables(scene).execute(f"DELETE FROM copies WHERE batch = {READ}")
 
 

@@ -88,7 +88,6 @@ SWALLOWED = Failure(
 
 @pytest.fixture(scope="module")
 def copies(tmp_path_factory: pytest.TempPathFactory) -> Stream:
-    """A batch function that catches errors."""
     return make_stream(tmp_path_factory.mktemp("copies"), SWALLOWS, SETTINGS, Copies)
 
 
@@ -135,7 +134,6 @@ PARTLY = Failure(
 
 @pytest.fixture(scope="module")
 def first_seen(tmp_path_factory: pytest.TempPathFactory) -> Stream:
-    """A batch function over a deduplication."""
     return make_stream(tmp_path_factory.mktemp("first seen"), FIRST_SEEN, SETTINGS, Copies)
 
 

@@ -30,7 +30,6 @@ DOCTOR = "slackwater doctor --pipeline clicks.py"
 
 
 def released(old: str, new: str) -> Callable[[Scene], None]:
-    """Another version of the code is deployed."""
     return lambda scene: scene.change_code(old, new)
 
 

@@ -15,7 +15,6 @@ CLEANED = 2
 
 @pytest.fixture(scope="module")
 def from_table(tmp_path_factory: pytest.TempPathFactory) -> Stream:
-    """A stream without state: rows of a Delta table to Parquet."""
     return make_stream(tmp_path_factory.mktemp("from table"), FROM_TABLE, DELTA, TableScene)
 
 

@@ -43,12 +43,10 @@ def compacted_entry_removed(scene: Scene) -> None:
 
 
 def output_moved(scene: Scene) -> None:
-    """The directory is renamed."""
     scene.output.rename(scene.folder / "archived")
 
 
 def output_moved_back(scene: Scene) -> None:
-    """The directory has its name again."""
     (scene.folder / "archived").rename(scene.output)
 
 

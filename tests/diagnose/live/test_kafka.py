@@ -48,7 +48,6 @@ RECORDS = len(MINUTES)
 
 
 def query(servers: str, topic: str) -> str:
-    """Rows of a topic to Parquet."""
     options = {"kafka.bootstrap.servers": servers, "subscribe": topic, "startingOffsets": "earliest"}
     given = "".join(f"\n        .option({name!r}, {value!r})" for name, value in options.items())
     return f"""
@@ -99,7 +98,6 @@ class TopicScene(Scene):
         self.output.mkdir()
 
     def rows(self, first: int = 0, last: int | None = None) -> Rows:
-        """The values of all records."""
         assert (first, last) == (0, None)
         return Counter((value or b"").decode() for value in values(self.servers, self.topic))
 
@@ -132,7 +130,6 @@ class KafkaScene(Scene):
             removed.result(WAIT_S)
 
     def recreate(self) -> None:
-        """Delete the topic, and create it again."""
         admin = AdminClient({"bootstrap.servers": self.servers})
         admin.delete_topics([self.topic])[self.topic].result(WAIT_S)
         create_topic(self.servers, self.topic)
@@ -181,14 +178,12 @@ FAILS, GOES_ON = '"failOnDataLoss", "true"', '"failOnDataLoss", "false"'
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A broker for the cases of this module."""
     with Broker.start(tmp_path_factory.mktemp("broker")) as broker:
         yield broker.bootstrap_servers
 
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory, servers: str) -> Rows:
-    """The rows of the uninterrupted query."""
     return uninterrupted(tmp_path_factory.mktemp("whole") / "scene", servers, "whole")
 
 

@@ -35,8 +35,6 @@ def per_page(spark):
 
 
 class TwoInputs(Scene):
-    """Two folders with a file for each batch."""
-
     def arrive(self, first: int, last: int) -> None:
         super().arrive(first, last)
         for number in range(first, last):
@@ -45,7 +43,6 @@ class TwoInputs(Scene):
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Stream:
-    """Two folders of files, whose rows go to one output."""
     return make_stream(tmp_path_factory.mktemp("both"), UNION, SETTINGS, TwoInputs)
 
 

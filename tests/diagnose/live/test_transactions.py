@@ -19,7 +19,6 @@ pytestmark = pytest.mark.spark
 
 
 def rows_of(table: Path) -> Rows:
-    """The rows of the table."""
     return Counter(row_text(row) for row in _read(table))
 
 

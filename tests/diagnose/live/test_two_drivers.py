@@ -38,8 +38,6 @@ def per_page(spark):
 
 
 class Folders(Copies):
-    """A folder for each batch."""
-
     pattern = "*/*.json"
 
 

@@ -30,7 +30,6 @@ class Program:
         self.process.stdin.flush()
 
     def finish(self) -> str:
-        """Let it end normally; its remaining output."""
         output, _ = self.process.communicate(timeout=_END_S)
         assert self.process.returncode == 0
         return output.rstrip("\n")
@@ -43,6 +42,5 @@ class Program:
 
 
 def start_program(name: str, *arguments: str) -> Program:
-    """Start ``<name>.py`` of this folder."""
     command = [sys.executable, "-u", str(_FOLDER / f"{name}.py"), *arguments]
     return Program(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1))

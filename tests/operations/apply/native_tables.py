@@ -59,8 +59,6 @@ ICEBERG = Format("iceberg", iceberg_tables.create, _write_iceberg, _iceberg_file
 
 @dataclass(frozen=True)
 class TableProject(AdoptedProject):
-    """The project with its output in a table."""
-
     format: Format
 
     @property
@@ -83,7 +81,6 @@ class TableProject(AdoptedProject):
 
     @property
     def mark(self) -> int | None:
-        """The newest batch of the query, as Spark's own writer finds it."""
         return self.format.mark(self.table, self.query)
 
     def write(self, table: Path, query: str, batch: int, prefix: str) -> None:
@@ -93,7 +90,6 @@ class TableProject(AdoptedProject):
             self.format.write(table, query, batch, prefix)
 
     def continue_to(self, last: int) -> None:
-        """Run the batches after the newest committed one, as the application does."""
         store = LocalStore(self.path)
         first = read_logs(store).committed + 1
         for log, entries in checkpoint_logs(HomeSpec(planned=last, committed=last), self.folder).items():
@@ -112,8 +108,6 @@ class TableProject(AdoptedProject):
 
 @dataclass
 class TableWriter(StubReplayer):
-    """Runs batches of the application's query."""
-
     project: TableProject | None = None
     fails: bool = False
 

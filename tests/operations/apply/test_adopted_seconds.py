@@ -22,7 +22,6 @@ def project(tmp_path: Path) -> Iterator[ObjectsProject]:
 
 
 def _in_one_second(project: ObjectsProject) -> None:
-    """Set the times of all files of the checkpoint to the current second."""
     second = int(time.time())
     for file in (project.folder / "shelf").rglob("*"):
         os.utime(file, (second, second))

@@ -80,7 +80,6 @@ def test_the_batch_is_written_and_the_stream_keeps_its_place(project: Project) -
 
 
 def _position(project: Project) -> str:
-    """Where the next batch starts."""
     snapshot = project.snapshot()
     offsets = Path(snapshot.generation.location) / "offsets" / str(snapshot.marks.planned)
     return parse_offset_entry(offsets.read_bytes()).offsets[0].text or ""

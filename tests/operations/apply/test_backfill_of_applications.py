@@ -45,7 +45,6 @@ def project(tmp_path: Path) -> AdoptedProject:
 
 
 def of_program(project: AdoptedProject) -> StubReplayer:
-    """The query as the program that starts it has it."""
     sink = {"kind": "files", "format": "parquet", "path": str(project.folder / "out")}
     return StubReplayer(project.folder / "clicks.py", STATELESS, sink=sink)
 
@@ -149,6 +148,5 @@ def test_another_writer_or_mode_is_refused(sink: Mapping[str, str] | None, mode:
 
 
 def _position(project: AdoptedProject) -> str:
-    """Where the next batch starts."""
     store = LocalStore(project.path)
     return store.read(f"offsets/{read_logs(store).planned}").decode().splitlines()[-1]

@@ -36,7 +36,6 @@ def project(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.
 
 
 def plan_of(project: TableProject, goal: str) -> tuple[int, Plan]:
-    """The plan of a goal, and the batch that the table is cut back to."""
     after, make = GOALS[goal]
     return after, make(project, str(project.program().pipeline))
 
@@ -55,7 +54,6 @@ def shown(capsys: pytest.CaptureFixture[str], verb: str, expected: int = 0) -> d
 
 
 def troubles(capsys: pytest.CaptureFixture[str], verb: str) -> list[str]:
-    """The codes of what a verb warns of, or what stops the stream."""
     return [one["code"] for one in shown(capsys, verb)["findings"] if one["severity"] != "info"]
 
 

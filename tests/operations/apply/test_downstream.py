@@ -170,8 +170,6 @@ def test_from_batch_0_on_no_state_is_recomputed(tmp_path: Path, goal: str) -> No
 
 
 class _Stops(StubReplayer):
-    """Fails where a stage is rebuilt."""
-
     def run_pending(self, *_: object, **__: object) -> tuple[int, int]:
         raise Refused("made-up", "Spark is not to be had")
 

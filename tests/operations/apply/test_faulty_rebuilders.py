@@ -46,8 +46,6 @@ def _edited(store: WriteStore, batch: int, edit: Callable[[list[str]], None]) ->
 
 
 def drop_watermark(store: WriteStore, batch: int) -> None:
-    """The batch runs without the watermark that it had."""
-
     def edit(lines: list[str]) -> None:
         lines[1] = json.dumps({**json.loads(lines[1]), "batchWatermarkMs": 0}, separators=(",", ":"))
 
@@ -55,8 +53,6 @@ def drop_watermark(store: WriteStore, batch: int) -> None:
 
 
 def merge_with_next(store: WriteStore, batch: int) -> None:
-    """The batch reads the range of the next one, too."""
-
     def edit(lines: list[str]) -> None:
         lines[2] = json.dumps({"logOffset": json.loads(lines[2])["logOffset"] + 1}, separators=(",", ":"))
 

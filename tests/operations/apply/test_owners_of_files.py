@@ -46,7 +46,6 @@ def test_they_come_back_as_they_were(scene: Scene) -> None:
 
 
 def _owners(scene: Scene) -> dict[Path, tuple[int, int, str]]:
-    """Of the output and of what names the checkpoint in use."""
     found = (path for folder in (scene.folder / "out", scene.stream) for path in folder.rglob("*"))
     statuses = {path: path.stat() for path in found}
     return {path: (one.st_uid, one.st_gid, oct(one.st_mode)) for path, one in statuses.items()}

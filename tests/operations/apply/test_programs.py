@@ -32,7 +32,6 @@ def _project(folder: Path, programs: Sequence[Mapping[str, object]] = ENTRIES) -
 
 
 def _programs(project: Project) -> list[Mapping[str, object]]:
-    """Those of the generation in use."""
     with project.open() as workspace:
         number = workspace.ledger.find_stream(STREAM).current_generation
         return list(workspace.ledger.generation(STREAM, number).programs or ())
@@ -72,8 +71,6 @@ def test_a_reset_is_of_the_code_that_was_applied(tmp_path: Path) -> None:
 
 
 class OfHours(StubReplayer):
-    """The query after its windows were changed."""
-
     def program(self, settings: Mapping[str, str] | None = None) -> Mapping[str, object] | None:
         return None if settings == {"unknown": "yes"} else _windowed(3_600_000)
 

@@ -51,8 +51,6 @@ class Counting(StubReplayer):
 
 
 class Saying(Display):
-    """Keeps what is said."""
-
     def __init__(self) -> None:
         self.said: list[str] = []
 
@@ -227,7 +225,6 @@ def test_other_code_does_not_hide_that_rows_of_a_source_are_gone(tmp_path: Path,
 
 
 def of_source(folder: Path, count: int) -> Project:
-    """A project with this count of ``BATCH``, and of its one source."""
     project = make_project(folder, replace(KAFKA, layout={**LAYOUT, "rows_digest": "of the code that ran"}))
     with project.open() as workspace:
         batch = workspace.ledger.batch(STREAM, BATCH)

@@ -47,7 +47,6 @@ class NoSession(StubRuntime):
 
 
 def make(project: Project, goal: str, target: str, output: OutputTreatment) -> None:
-    """Plan it as the command line does."""
     request = Request.at(goal, target, output=output)
     runtime = NoSession(StubReplayer(project.folder / "clicks.py"))
     with project.open() as workspace:

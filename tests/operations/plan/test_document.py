@@ -40,7 +40,6 @@ cuts = st.builds(
 
 @st.composite
 def action_lists(draw: st.DrawFn) -> tuple[Action, ...]:
-    """Any actions, several of a kind as well."""
     one: st.SearchStrategy[Action] = st.one_of(
         st.builds(BuildGeneration, numbers, texts, numbers, numbers, optional),
         st.builds(ReplayBatches, numbers, numbers, numbers, st.lists(groups, max_size=2).map(tuple)),

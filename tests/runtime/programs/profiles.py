@@ -23,17 +23,14 @@ other = marked.select(F.col("id").alias("other"), F.col("at").alias("then"))
 
 
 def dice(_: str) -> int:
-    """A number that is another one each time."""
     return random.randint(1, 6)
 
 
 def counted(rows: DataFrame, *keys: str) -> DataFrame:
-    """An aggregation in windows."""
     return rows.groupBy(F.window("at", "5 minutes"), *keys).count()
 
 
 def of_rows(*aggregates: str) -> DataFrame:
-    """Aggregates in windows."""
     first, *others = map(F.expr, aggregates)
     return marked.groupBy(F.window("at", "5 minutes")).agg(first, *others)
 

@@ -11,7 +11,6 @@ TRIGGERS = {"'5 seconds'": "processingTime='5 seconds'"}
 
 
 def application(pipeline: str) -> str:
-    """The text of the application: without Slackwater, and with a writer in place of the decorator."""
     writer = "\n".join(_writer(node) for node in ast.parse(pipeline).body if isinstance(node, ast.FunctionDef))
     assert writer.strip(), "a pipeline file of the table has a stream"
     lines = pipeline.replace(IMPORT, "from pyspark.sql import SparkSession\n").replace(PIPELINE, "").splitlines()

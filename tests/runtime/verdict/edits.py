@@ -49,12 +49,10 @@ class Edit:
 
     @property
     def before(self) -> str:
-        """The pipeline file before the edit."""
         return BASES[self.base]
 
     @property
     def after(self) -> str:
-        """The pipeline file after it."""
         text = self.before
         for old, new in self.replace:
             assert old in text, f"{self.name}: {old!r}"
@@ -62,7 +60,6 @@ class Edit:
         return text
 
     def write(self, folder: Path) -> None:
-        """Make the edit in a folder that has the base."""
         (folder / "pipeline.py").write_text(self.after)
         for name, pair in self.files.items():
             file = folder / name
@@ -76,7 +73,6 @@ class Edit:
 
 
 def edits() -> list[Edit]:
-    """All edits, in the order of the file."""
     tables: list[dict[str, Any]] = tomllib.loads((HERE / "edits.toml").read_text())["edit"]
     return [
         Edit(
@@ -105,7 +101,6 @@ def lay_down(folder: Path, base: str) -> None:
 
 
 def clear(folder: Path) -> None:
-    """Remove all that is in a folder, which stays: a process may work in it."""
     for path in folder.iterdir():
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 

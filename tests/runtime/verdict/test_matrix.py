@@ -35,12 +35,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def verdicts(folder: Path) -> Verdicts:
-    """All verdicts."""
     return _verdicts(folder)
 
 
 def _verdicts(folder: Path, *words: str) -> Verdicts:
-    """Verdicts by one process with one session."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.runtime.verdict.verdicts", str(folder), *words],
         env={**os.environ, **attached(folder)},

@@ -67,24 +67,20 @@ class Project:
         return done.stdout + done.stderr
 
     def rows(self, first: int = 0) -> Rows:
-        """The rows of batches from ``first`` on."""
         folders = {batch: self.folder / "out" / str(batch) for batch in self._folders() if batch >= first}
         tables = (pyarrow.parquet.read_table(folder) for folder in folders.values())
         found = Counter(row_text(row) for table in tables for row in table.to_pylist())
         return found + rows_of(self.folder / "out", first)
 
     def watermark_ms(self, batch: int) -> int:
-        """The watermark after a committed batch."""
         commit = self.folder / ".slackwater/streams/web/out/checkpoints/0001/commits" / str(batch)
         watermark: int = json.loads(commit.read_text().splitlines()[1]).get("nextBatchWatermarkMs", 0)
         return watermark
 
     def written(self) -> int:
-        """The newest batch in the output."""
         return max([*manifest_ids(self.folder / "out"), *self._folders()], default=-1)
 
     def _folders(self) -> list[int]:
-        """The batches that a batch function has written."""
         return [int(path.name) for path in (self.folder / "out").glob("*") if path.name.isdecimal()]
 
 
@@ -142,7 +138,6 @@ def _drop_late(folder: Path, first: int, watermark_ms: int) -> None:
 
 
 def _printed(text: str) -> list[list[str]]:
-    """The commands in a text, in its order."""
     found = []
     for line in text.splitlines():
         place = line.find("slackwater ")

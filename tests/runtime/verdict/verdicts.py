@@ -36,7 +36,6 @@ def _program(spark: SparkSession, *, applications: bool) -> Program:
 
 
 def main(folder: Path, names: list[str], *, applications: bool) -> None:
-    """Print the verdicts on all edits, or on those with these names."""
     os.chdir(folder)
     spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
     found: dict[str, object] = {}
