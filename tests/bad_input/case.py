@@ -18,10 +18,11 @@ import shutil
 import signal
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from slackwater.cli.main import main
 from tests.support.corpus import corpus_folder
@@ -119,6 +120,16 @@ class Case:
         """What the row is called in a report: short, and printable whatever it holds."""
         words = [_short(argument) for argument in self.arguments]
         return " ".join([*words, *(f"<{_short(step.name)}>" for step in self.given)])
+
+
+def refused(exit_code: int, error: str, *commands: str | tuple[str, ...]) -> Iterator[Case]:
+    """A row for each of these commands, which are all refused with this error."""
+    return (Case(command, exit_code, error) for command in commands)
+
+
+def each(make: Callable[[Any, str], Case], error: str, *values: str | bytes) -> Iterator[Case]:
+    """A row for each of these values, which all end with this error."""
+    return (make(value, error) for value in values)
 
 
 def _short(text: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tests.bad_input.case import BINARY, CHECKPOINT, DEEP, LEDGER, Case, cut, env, fifo, forbid, remove, sql, write
 
 WAL, SHM = f"{LEDGER}-wal", f"{LEDGER}-shm"
@@ -16,6 +18,10 @@ def _no_database(command: str, *given: str | bytes) -> Case:
 
 def _rows(command: str, *statements: str) -> Case:
     return Case(command, 3, "ledger-unreadable", sql(*statements))
+
+
+def _each_row(command: str, *statements: str) -> Iterator[Case]:
+    return (_rows(command, statement) for statement in statements)
 
 
 def _lease(fence: int) -> str:
@@ -47,52 +53,40 @@ CASES = (
     Case("status", 3, "ledger-version", sql("UPDATE slackwater_version SET version_num = 'x'")),
     Case("status", 3, "ledger-version", sql("UPDATE slackwater_version SET version_num = ''")),
     # Rows that are no JSON, or JSON of another kind
-    _rows("status", "UPDATE streams SET sink = 'x'"),
-    _rows("status", "UPDATE streams SET sink = ''"),
-    _rows("status", "UPDATE streams SET sink = '[]'"),
-    _rows("status", "UPDATE streams SET sink = '5'"),
-    _rows("status", "UPDATE streams SET sink = 'null'"),
-    _rows("status", "UPDATE streams SET sink = x'ff00'"),
-    _rows("status", 'UPDATE streams SET sink = \'{"kind": "files"}\''),
-    _rows("status", 'UPDATE streams SET sink = \'{"kind": "files", "path": 5}\''),
-    _rows("status", f"UPDATE streams SET sink = '{DEEP}'"),
+    *_each_row("status", "UPDATE streams SET sink = 'x'", "UPDATE streams SET sink = ''"),
+    *_each_row("status", "UPDATE streams SET sink = '[]'", "UPDATE streams SET sink = '5'"),
+    *_each_row("status", "UPDATE streams SET sink = 'null'", "UPDATE streams SET sink = x'ff00'"),
+    *_each_row("status", 'UPDATE streams SET sink = \'{"kind": "files"}\''),
+    *_each_row("status", 'UPDATE streams SET sink = \'{"kind": "files", "path": 5}\''),
+    *_each_row("status", f"UPDATE streams SET sink = '{DEEP}'"),
     _rows("ledger", "UPDATE streams SET sink = '{'"),
     _rows("stop per_page", "UPDATE streams SET sink = '{'"),
     _rows("offsets per_page", "UPDATE streams SET sink = '{'"),
     _rows("plan rebuild per_page", "UPDATE streams SET sink = '{'"),
     _rows("apply plan.json --yes", "UPDATE streams SET sink = '{'"),
     _rows("inspect per_page", "UPDATE streams SET sink = '{'"),
-    _rows("status", "UPDATE generations SET layout = 'x'"),
-    _rows("status", "UPDATE generations SET layout = '[]'"),
-    _rows("status", "UPDATE generations SET layout = '{\"x\": 1}'"),
-    _rows("status", "UPDATE generations SET layout = '{\"operators\": 5}'"),
-    _rows("status", "UPDATE generations SET layout = '{\"operators\": [1]}'"),
-    _rows("status", 'UPDATE generations SET layout = \'{"operators": ["Aggregate"]}\''),
+    *_each_row("status", "UPDATE generations SET layout = 'x'", "UPDATE generations SET layout = '[]'"),
+    *_each_row("status", "UPDATE generations SET layout = '{\"x\": 1}'"),
+    *_each_row("status", "UPDATE generations SET layout = '{\"operators\": 5}'"),
+    *_each_row("status", "UPDATE generations SET layout = '{\"operators\": [1]}'"),
+    *_each_row("status", 'UPDATE generations SET layout = \'{"operators": ["Aggregate"]}\''),
     _rows("offsets per_page", "UPDATE generations SET layout = json_set(layout, '$.retention_ms', 'x')"),
     _rows("plan rebuild per_page", "UPDATE generations SET layout = json_set(layout, '$.windows_ms', 5)"),
-    _rows("status", "UPDATE generations SET source_cut = 'x'"),
-    _rows("status", "UPDATE generations SET source_cut = '[1]'"),
-    _rows("status", "UPDATE batches SET sources = 'x'"),
-    _rows("status", "UPDATE batches SET sources = '{}'"),
-    _rows("status", "UPDATE batches SET sources = '[5]'"),
-    _rows("status", "UPDATE batches SET sources = '[{}]'"),
-    _rows("ledger per_page", "UPDATE batches SET sources = '[{\"nope\": 1}]'"),
-    _rows("ledger per_page", "UPDATE batches SET durations_ms = 'x'"),
-    _rows("ledger per_page", "UPDATE batches SET durations_ms = '[]'"),
+    *_each_row("status", "UPDATE generations SET source_cut = 'x'", "UPDATE generations SET source_cut = '[1]'"),
+    *_each_row("status", "UPDATE batches SET sources = 'x'", "UPDATE batches SET sources = '{}'"),
+    *_each_row("status", "UPDATE batches SET sources = '[5]'", "UPDATE batches SET sources = '[{}]'"),
+    *_each_row("ledger per_page", "UPDATE batches SET sources = '[{\"nope\": 1}]'"),
+    *_each_row("ledger per_page", "UPDATE batches SET durations_ms = 'x'", "UPDATE batches SET durations_ms = '[]'"),
     _rows("offsets per_page", "UPDATE batches SET durations_ms = 'x'"),
     _rows("ledger", "UPDATE runs SET settings = 'x'"),
     # Columns of other types: SQLite keeps anything anywhere
-    _rows("status", "UPDATE batches SET watermark_ms = 'x'"),
-    _rows("status", "UPDATE batches SET watermark_ms = 1.5"),
-    _rows("status", "UPDATE batches SET input_rows = x'ff'"),
-    _rows("ledger per_page", "UPDATE batches SET timestamp_ms = 'noon'"),
-    _rows("ledger per_page", "UPDATE runs SET started_ms = 'noon'"),
+    *_each_row("status", "UPDATE batches SET watermark_ms = 'x'", "UPDATE batches SET watermark_ms = 1.5"),
+    *_each_row("status", "UPDATE batches SET input_rows = x'ff'"),
+    *_each_row("ledger per_page", "UPDATE batches SET timestamp_ms = 'noon'", "UPDATE runs SET started_ms = 'noon'"),
     _rows("ledger", "UPDATE runs SET ended_ms = 'noon'"),
-    _rows("status", "UPDATE streams SET pipeline_file = x'ff'"),
-    _rows("status", "UPDATE streams SET current_generation = 'x'"),
-    _rows("status", "UPDATE generations SET location = x'ff'"),
-    _rows("offsets per_page", "UPDATE log_lines SET text = 5"),
-    _rows("offsets per_page", "UPDATE log_lines SET text = 'a string'"),
+    *_each_row("status", "UPDATE streams SET pipeline_file = x'ff'", "UPDATE streams SET current_generation = 'x'"),
+    *_each_row("status", "UPDATE generations SET location = x'ff'"),
+    *_each_row("offsets per_page", "UPDATE log_lines SET text = 5", "UPDATE log_lines SET text = 'a string'"),
     _rows("ledger per_page", "UPDATE batches SET batch_id = 'x' WHERE batch_id = 5"),
     # Lines that are damaged are kept as they are
     Case("ledger per_page", 0, None, sql("UPDATE log_lines SET text = x'ff00' WHERE log = 'offsets'")),
@@ -108,10 +102,8 @@ CASES = (
     _rows("run clicks.py", "DROP TABLE streams", _view("streams")),
     Case("status", 2, "ledger-url", env(SLACKWATER_LEDGER="d/" * 400 + "ledger.db"), says="at most 500 bytes"),
     # Tables and columns that are missing
-    _rows("status", "DROP TABLE streams"),
-    _rows("status", "DROP TABLE batches"),
-    _rows("status", "DROP TABLE sink_marks"),
-    _rows("status", "ALTER TABLE streams DROP COLUMN output_mode"),
+    *_each_row("status", "DROP TABLE streams", "DROP TABLE batches", "DROP TABLE sink_marks"),
+    *_each_row("status", "ALTER TABLE streams DROP COLUMN output_mode"),
     _rows("ledger", "ALTER TABLE streams DROP COLUMN output_mode"),
     _rows("ledger per_page", "DROP TABLE log_lines"),
     _rows("offsets per_page", "DROP TABLE log_lines"),

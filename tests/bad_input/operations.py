@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from tests.bad_input.case import BINARY, DEEP, LONG, OPERATIONS, Case, Step, operation, sql, write
+from tests.bad_input.case import BINARY, DEEP, LONG, OPERATIONS, Case, Step, operation, refused, sql, write
 
 UNDO = "undo OPERATION --yes"
 ABSENT = "20260105T093000-1a2b3c"
@@ -68,15 +68,10 @@ CASES = (
     Case(UNDO, 9, "file-inaccessible", operation(journal_is_a_fifo)),
     Case("apply plan.json --yes", 9, "file-inaccessible", operation(journal_is_a_fifo)),
     Case(UNDO, 9, "file-inaccessible", operation(plan_is_a_fifo)),
-    Case("undo", 2, "usage"),
-    Case(("undo", ""), 2, "usage"),
-    Case(f"undo {ABSENT}", 4, "operation-unknown"),
-    Case(f"undo {ABSENT} --yes", 4, "operation-unknown"),
-    Case(f"undo {ABSENT} --yes --format json", 4, "operation-unknown"),
-    Case("undo per_page --yes", 4, "operation-unknown"),
-    Case("undo ../../../../x --yes", 4, "operation-unknown"),
-    Case("undo . --yes", 4, "operation-unknown"),
-    Case(f"undo {LONG} --yes", 4, "operation-unknown"),
+    *refused(2, "usage", "undo", ("undo", "")),
+    *refused(4, "operation-unknown", f"undo {ABSENT}", f"undo {ABSENT} --yes", f"undo {ABSENT} --yes --format json"),
+    *refused(4, "operation-unknown", "undo per_page --yes", "undo ../../../../x --yes", "undo . --yes"),
+    *refused(4, "operation-unknown", f"undo {LONG} --yes"),
     Case(("undo", "a\0b"), 2, "argument-bytes"),
     Case("undo OPERATION", 2, "unconfirmed", operation()),
     Case("undo OPERATION --format json", 2, "unconfirmed", operation()),

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from tests.bad_input.case import BINARY, DEEP, LONG, Case, cd, env, fifo, folder, forbid, loop, write
+from tests.bad_input.case import BINARY, DEEP, LONG, Case, cd, each, env, fifo, folder, forbid, loop, write
 
 FILE = "slackwater.toml"
 
+
+def _file(content: str | bytes, error: str) -> Case:
+    return Case("status", 2, error, write(FILE, content))
+
+
+def _ledger(address: str, error: str) -> Case:
+    return Case("status", 2, error, env(SLACKWATER_LEDGER=address))
+
+
 CASES = (
-    Case("status", 2, "settings-unreadable", write(FILE, "home =\n")),
-    Case("status", 2, "settings-unreadable", write(FILE, "home = 'a\n")),
-    Case("status", 2, "settings-unreadable", write(FILE, "home = a\n")),
-    Case("status", 2, "settings-unreadable", write(FILE, "[spark\n")),
-    Case("status", 2, "settings-unreadable", write(FILE, "home = 'a'\nhome = 'b'\n")),
-    Case("status", 2, "settings-unreadable", write(FILE, BINARY)),
-    Case("status", 2, "settings-unreadable", write(FILE, b"home = '\xff'\n")),
-    Case("status", 2, "settings-unreadable", write(FILE, f"connectors = {DEEP}\n")),
-    Case("status", 2, "settings-unreadable", write(FILE, f"restarts = {'9' * 5000}\n")),
-    Case("status", 2, "settings-unreadable", write(FILE, f"restarts = 0x{'f' * 5000}\n")),
-    Case("status", 2, "settings-unreadable", write(FILE, f"[spark]\n'spark.x' = 0x{'f' * 5000}\n")),
-    Case("status", 2, "settings-unreadable", write(FILE, f"a{'.a' * 100_000} = 1\n")),
-    Case("status", 2, "settings-unreadable", write(FILE, f"a{'.a' * 30_000} = 1\n")),
-    Case("status", 2, "settings-unreadable", write(FILE, "'a b'" + ".'a b'" * 9_000 + " = 1\n")),
+    *each(_file, "settings-unreadable", "home =\n", "home = 'a\n", "home = a\n", "[spark\n"),
+    *each(_file, "settings-unreadable", "home = 'a'\nhome = 'b'\n", BINARY, b"home = '\xff'\n"),
+    *each(_file, "settings-unreadable", f"connectors = {DEEP}\n", f"restarts = {'9' * 5000}\n"),
+    *each(_file, "settings-unreadable", f"restarts = 0x{'f' * 5000}\n", f"[spark]\n'spark.x' = 0x{'f' * 5000}\n"),
+    *each(_file, "settings-unreadable", f"a{'.a' * 100_000} = 1\n", f"a{'.a' * 30_000} = 1\n"),
+    *each(_file, "settings-unreadable", "'a b'" + ".'a b'" * 9_000 + " = 1\n"),
     Case("status", 2, "settings-unreadable", write(FILE, "home = 'a'\n"), forbid(FILE)),
     Case("status", 2, "settings-unreadable", folder(FILE)),
     Case("status", 2, "settings-unreadable", fifo(FILE)),
@@ -32,47 +33,20 @@ CASES = (
     Case("inspect per_page", 2, "settings-unreadable", write(FILE, "{")),
     Case("status", 2, "settings-unreadable", write(FILE, "{"), folder("below"), cd("below")),
     Case("status", 2, "settings-key", write(FILE, "hom = '.'\n"), says="home"),
-    Case("status", 2, "settings-key", write(FILE, "'' = 1\n")),
-    Case("status", 2, "settings-key", write(FILE, "'a\\nb' = 1\n".replace("'", '"'))),
-    Case("status", 2, "settings-key", write(FILE, "[home.x]\n[nope]\n")),
-    Case("status", 2, "settings-value", write(FILE, "home = 5\n")),
-    Case("status", 2, "settings-value", write(FILE, "home = ''\n")),
-    Case("status", 2, "settings-value", write(FILE, "home = []\n")),
-    Case("status", 2, "settings-value", write(FILE, "[home]\n")),
-    Case("status", 2, "settings-value", write(FILE, 'home = "a\\u0000b"\n')),
-    Case("status", 2, "home-unusable", write(FILE, "home = '~nouser'\n")),
-    Case("status", 2, "home-unusable", write(FILE, f"home = '{LONG}'\n")),
+    *each(_file, "settings-key", "'' = 1\n", "'a\\nb' = 1\n".replace("'", '"'), "[home.x]\n[nope]\n"),
+    *each(_file, "settings-value", "home = 5\n", "home = ''\n", "home = []\n", "[home]\n", 'home = "a\\u0000b"\n'),
+    *each(_file, "home-unusable", "home = '~nouser'\n", f"home = '{LONG}'\n"),
     Case("status", 2, "home-is-file", write(FILE, "home = 'clicks.py'\n")),
-    Case("status", 2, "settings-value", write(FILE, "ledger = 5\n")),
-    Case("status", 2, "settings-value", write(FILE, "ledger = ''\n")),
-    Case("status", 2, "settings-value", write(FILE, "ledger = true\n")),
-    Case("status", 2, "settings-value", write(FILE, "master = 5\n")),
-    Case("status", 2, "settings-value", write(FILE, "master = ''\n")),
-    Case("status", 2, "settings-value", write(FILE, "master = ['local']\n")),
-    Case("status", 2, "settings-value", write(FILE, "log_level = 'loud'\n")),
-    Case("status", 2, "settings-value", write(FILE, "log_level = 10\n")),
-    Case("status", 2, "settings-value", write(FILE, "log_level = []\n")),
-    Case("status", 2, "settings-value", write(FILE, "log_format = 'xml'\n")),
-    Case("status", 2, "settings-value", write(FILE, "log_format = {}\n")),
-    Case("status", 2, "settings-value", write(FILE, "connectors = 'kafka'\n")),
-    Case("status", 2, "settings-value", write(FILE, "connectors = [1]\n")),
-    Case("status", 2, "settings-value", write(FILE, "connectors = {}\n")),
-    Case("status", 2, "settings-value", write(FILE, "connectors = ['']\n")),
-    Case("status", 2, "settings-value", write(FILE, "spark = 'local'\n")),
-    Case("status", 2, "settings-value", write(FILE, "spark = []\n")),
-    Case("status", 2, "settings-value", write(FILE, "[spark]\nspark.sql.x = 1\n")),
-    Case("status", 2, "settings-value", write(FILE, "[spark]\n'spark.x' = [1]\n")),
-    Case("status", 2, "settings-value", write(FILE, "[spark]\n'spark.x' = {}\n")),
-    Case("status", 2, "settings-value", write(FILE, "[[spark]]\na = 1\n")),
-    Case("status", 2, "settings-value", write(FILE, "[spark]\n'a b' = 1\n")),
-    Case("status", 2, "settings-value", write(FILE, "[spark]\n'' = 1\n")),
-    Case("status", 2, "settings-value", write(FILE, "[spark]\n'spark.x' = \"a\\u0000b\"\n")),
-    Case("status", 2, "settings-value", write(FILE, "restarts = -1\n")),
-    Case("status", 2, "settings-value", write(FILE, "restarts = 1.5\n")),
-    Case("status", 2, "settings-value", write(FILE, "restarts = true\n")),
-    Case("status", 2, "settings-value", write(FILE, "restarts = 'five'\n")),
-    Case("status", 2, "settings-value", write(FILE, "restarts = nan\n")),
-    Case("status", 2, "settings-value", write(FILE, f"restarts = {10**30}\n")),
+    *each(_file, "settings-value", "ledger = 5\n", "ledger = ''\n", "ledger = true\n", "master = 5\n", "master = ''\n"),
+    *each(_file, "settings-value", "master = ['local']\n", "log_level = 'loud'\n", "log_level = 10\n"),
+    *each(_file, "settings-value", "log_level = []\n", "log_format = 'xml'\n", "log_format = {}\n"),
+    *each(_file, "settings-value", "connectors = 'kafka'\n", "connectors = [1]\n", "connectors = {}\n"),
+    *each(_file, "settings-value", "connectors = ['']\n", "spark = 'local'\n", "spark = []\n"),
+    *each(_file, "settings-value", "[spark]\nspark.sql.x = 1\n", "[spark]\n'spark.x' = [1]\n"),
+    *each(_file, "settings-value", "[spark]\n'spark.x' = {}\n", "[[spark]]\na = 1\n", "[spark]\n'a b' = 1\n"),
+    *each(_file, "settings-value", "[spark]\n'' = 1\n", "[spark]\n'spark.x' = \"a\\u0000b\"\n", "restarts = -1\n"),
+    *each(_file, "settings-value", "restarts = 1.5\n", "restarts = true\n", "restarts = 'five'\n", "restarts = nan\n"),
+    *each(_file, "settings-value", f"restarts = {10**30}\n"),
     # The environment
     Case("status", 2, "settings-value", env(SLACKWATER_LOG_LEVEL="loud")),
     Case("status", 2, "settings-value", env(SLACKWATER_LOG_LEVEL="INFO")),
@@ -87,15 +61,9 @@ CASES = (
     Case("status", 2, "settings-value", env(SLACKWATER_LEDGER="   ")),
     Case("run clicks.py", 2, "settings-value", env(SLACKWATER_MASTER="   ")),
     # The address of the ledger
-    Case("status", 2, "ledger-url", env(SLACKWATER_LEDGER="nosuch://x/y")),
-    Case("status", 2, "ledger-url", env(SLACKWATER_LEDGER="mysql://u:secret@h/d")),
-    Case("status", 2, "ledger-url", env(SLACKWATER_LEDGER="://")),
-    Case("status", 2, "ledger-url", env(SLACKWATER_LEDGER="sqlite://")),
-    Case("status", 2, "ledger-url", env(SLACKWATER_LEDGER="postgresql://u@h:port/d")),
-    Case("status", 2, "ledger-url", env(SLACKWATER_LEDGER="postgresql://u@h:99999/d")),
-    Case("status", 2, "ledger-url", env(SLACKWATER_LEDGER="postgresql://u@h:-1/d")),
-    Case("status", 2, "ledger-url", env(SLACKWATER_LEDGER="postgresql://u@h:\u0663/d")),
-    Case("status", 2, "ledger-url", env(SLACKWATER_LEDGER="postgresql://u@[::1/d")),
+    *each(_ledger, "ledger-url", "nosuch://x/y", "mysql://u:secret@h/d", "://", "sqlite://", "postgresql://u@h:port/d"),
+    *each(_ledger, "ledger-url", "postgresql://u@h:99999/d", "postgresql://u@h:-1/d", "postgresql://u@h:\u0663/d"),
+    *each(_ledger, "ledger-url", "postgresql://u@[::1/d"),
     Case("status", 2, "ledger-url", write(FILE, "ledger = 'postgresql://u:secret@h:x/d'\n")),
     *(
         Case("status", 2, "ledger-url", env(SLACKWATER_LEDGER=f"postgresql://{address}"), says="at postgresql://u")
