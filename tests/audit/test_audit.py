@@ -95,9 +95,8 @@ def test_the_drills_are_those_of_the_batch_that_they_are_done_in() -> None:
 
 
 def test_a_drill_that_was_named_and_cannot_be_done_is_refused() -> None:
-    with pytest.raises(UsageError) as refused:
+    with raises_code(UsageError, "audit-drill", hint="leave out --drill line"):
         steps_of("shop/orders", AuditOptions(drills=("line", "job")), _uninterrupted(1))
-    assert (refused.value.code, refused.value.hint) == ("audit-drill", "leave out --drill line")
 
     steps = steps_of("shop/orders", AuditOptions(), _uninterrupted(1, by_function=False))
     assert [step.drill for step in steps] == ["none", "before", "job", "task", "after", "none"]

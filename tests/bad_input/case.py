@@ -16,23 +16,22 @@ import resource
 import shlex
 import shutil
 import signal
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from slackwater.cli.main import main
 from tests.support.corpus import corpus_folder
-from tests.support.homes import ROWS, START_MS, STEP_MS
+from tests.support.homes import ROWS, START_MS, STEP_MS, edit_ledger
 
 CHECKPOINT = ".slackwater/streams/clicks/per_page/checkpoints/0001"
 STREAM_FILE = ".slackwater/streams/clicks/per_page/stream.json"
 MANIFEST = "out/_spark_metadata"
 OPERATIONS = ".slackwater/streams/clicks/per_page/operations"
-LEDGER = ".slackwater/ledger.db"
+HOME = ".slackwater"
+LEDGER = f"{HOME}/ledger.db"
 LONG = "n" * 300
 DEEP = "[" * 100_000
 BEYOND_64_BITS = 10**30
@@ -169,12 +168,7 @@ def remove(path: str) -> Step:
 
 
 def sql(*statements: str) -> Step:
-    def change(world: World) -> None:
-        with closing(sqlite3.connect(world.folder / LEDGER)) as connection, connection:
-            for statement in statements:
-                connection.execute(statement)
-
-    return Step("; ".join(statements), change)
+    return Step("; ".join(statements), lambda world: edit_ledger(world.folder / HOME, *statements))
 
 
 def replace(path: str, old: str, new: str) -> Step:
@@ -274,11 +268,11 @@ def operation(*damage: Callable[[Path, str], object]) -> Step:
         target = world.folder / OPERATIONS / world.operation
         target.mkdir(parents=True)
         shutil.copyfile(plan, target / "plan.json")
-        with closing(sqlite3.connect(world.folder / LEDGER)) as connection, connection:
-            connection.execute(
-                "INSERT INTO operations (id, stream, goal, status, started_ms, summary) VALUES (?, ?, ?, ?, ?, ?)",
-                (world.operation, "clicks/per_page", "rebuild", "applying", 0, str(target / "plan.json")),
-            )
+        edit_ledger(
+            world.folder / HOME,
+            "INSERT INTO operations (id, stream, goal, status, started_ms, summary) VALUES (?, ?, ?, ?, ?, ?)",
+            values=(world.operation, "clicks/per_page", "rebuild", "applying", 0, str(target / "plan.json")),
+        )
         for one in damage:
             one(target, world.operation)
 
@@ -303,8 +297,7 @@ def windowed() -> Step:
             file.write_text(rows)
             os.utime(file, ns=(written_ns, written_ns))
         code = hashlib.sha256(WINDOWED.encode()).hexdigest()
-        with closing(sqlite3.connect(world.folder / LEDGER)) as ledger, ledger:
-            ledger.execute("UPDATE runs SET code = ?", (code,))
+        edit_ledger(world.folder / HOME, "UPDATE runs SET code = ?", values=(code,))
         with contextlib.chdir(world.folder):
             assert main(["plan", "rebuild", "per_page", "--at", "batch:3", "--out", "plan.json", "--force"]) == 0
 

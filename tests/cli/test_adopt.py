@@ -8,11 +8,9 @@ import random
 import shlex
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +30,7 @@ from tests.cli.test_confirmation import Terminal
 from tests.cli.test_documents import undocumented
 from tests.support.adopted import AdoptedProject, make_adopted
 from tests.support.errors import raises_code
-from tests.support.homes import QUERY_ID, RAN_MS
+from tests.support.homes import QUERY_ID, RAN_MS, edit_ledger
 from tests.support.kill_points import count_commits, kill_points
 from tests.support.memory import folder_in_memory
 from tests.support.rebuilds import CLEAN
@@ -459,8 +457,7 @@ def test_a_table_of_files_that_is_recorded_by_its_name_is_cut_and_restored(tmp_p
     # As the run after an adoption records it.
     project = make_adopted(tmp_path)
     table = {"kind": "table", "name": "counts", "format": "json", "path": (tmp_path / "out").as_uri()}
-    with closing(sqlite3.connect(project.home / "ledger.db")) as ledger, ledger:
-        ledger.execute("UPDATE streams SET sink = ?", (json.dumps(table),))
+    edit_ledger(project.home, "UPDATE streams SET sink = ?", values=(json.dumps(table),))
     before = project.in_use()
     plan = project.plan("batch:4", goal="replay")
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import sqlite3
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ from slackwater.ledger.lease import RUN, Lease
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.plan.plan import Plan
 from tests.cli.conftest import Slackwater
-from tests.support.homes import RAN_MS, STREAM, HomeSpec, make_home
+from tests.support.homes import RAN_MS, STREAM, HomeSpec, edit_ledger, make_home
 from tests.support.rebuilds import Project, make_project
 
 NONE = {"continue": None, "undo": None, "obstacle": None}
@@ -145,8 +143,7 @@ def test_after_a_loss_of_the_ledger_an_operation_needs_its_folder(
 ) -> None:
     """The ledger has no copies of its plan and journal."""
     project, (_, second) = applied
-    with closing(sqlite3.connect(project.home / "ledger.db")) as ledger, ledger:
-        ledger.execute("DELETE FROM operation_files")
+    edit_ledger(project.home, "DELETE FROM operation_files")
     delete(folder_of(project, second) / "plan.json")
 
     assert listed(slackwater)[-1]["obstacle"] == f"The folder of operation {second.id} has no plan"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from slackwater.core.units import iso_text
 from tests.cli.conftest import Slackwater
-from tests.support.homes import RAN_MS, STATELESS, STREAM, HomeSpec, make_home
+from tests.support.homes import RAN_MS, STATELESS, STREAM, HomeSpec, edit_ledger, make_home
 
 
 def test_text_has_offsets_on_stdout_and_messages_on_stderr(
@@ -184,8 +182,7 @@ def test_an_older_batch_that_is_not_recorded_may_be_the_first(slackwater: Slackw
     home = make_home(tmp_path, KAFKA)
     for batch in (0, 1):
         (home / f"streams/{STREAM}/checkpoints/0001/offsets/{batch}").unlink()
-        with closing(sqlite3.connect(home / "ledger.db")) as ledger, ledger:
-            ledger.execute("DELETE FROM log_lines WHERE log = 'offsets' AND entry = ?", (batch,))
+        edit_ledger(home, "DELETE FROM log_lines WHERE log = 'offsets' AND entry = ?", values=(batch,))
 
     refused = slackwater("plan", "replay", STREAM, "--from", _time(1), "--format", "json")
 

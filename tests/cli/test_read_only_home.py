@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,7 @@ import pytest
 from slackwater.ledger.lease import Lease
 from slackwater.ledger.ledger import Ledger
 from tests.cli.evidence.conftest import contents
-from tests.support.homes import STREAM, HomeSpec, make_home
+from tests.support.homes import STREAM, HomeSpec, edit_ledger, make_home
 from tests.support.second_user import as_reader, make_readable_only, make_writable_again, slackwater_as_reader
 
 NOT_REFRESHED = (
@@ -95,9 +93,9 @@ def test_what_a_killed_writer_had_recorded_is_seen(home: Path, tmp_path: Path) -
 def test_offsets_go_by_what_is_recorded(tmp_path: Path) -> None:
     # Spark has planned and committed two more batches since the ledger was written.
     home = make_home(tmp_path, HomeSpec(planned=7, committed=7, state=7, written=7))
-    with closing(sqlite3.connect(home / "ledger.db")) as connection, connection:
-        connection.execute("DELETE FROM log_lines WHERE entry > 5 AND log <> 'metadata'")
-        connection.execute("DELETE FROM batches WHERE batch_id > 5")
+    edit_ledger(
+        home, "DELETE FROM log_lines WHERE entry > 5 AND log <> 'metadata'", "DELETE FROM batches WHERE batch_id > 5"
+    )
     make_readable_only(tmp_path)
     done = slackwater_as_reader("offsets", STREAM, folder=tmp_path)
     make_writable_again(tmp_path)

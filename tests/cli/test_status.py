@@ -12,7 +12,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,7 +29,17 @@ from slackwater.sources import kind_named
 from slackwater.sources.common.contract import Asked
 from tests.cli.conftest import Done, Slackwater
 from tests.sinks import delta_logs
-from tests.support.homes import LAYOUT, RAN_MS, START_MS, STATELESS, STREAM, HomeSpec, make_home, written_at
+from tests.support.homes import (
+    LAYOUT,
+    RAN_MS,
+    START_MS,
+    STATELESS,
+    STREAM,
+    HomeSpec,
+    edit_ledger,
+    make_home,
+    written_at,
+)
 from tests.support.processes import Command
 
 NO_SUCH_PROCESS = 4_194_400
@@ -418,8 +427,7 @@ def test_rows_that_were_dropped_as_late_are_counted(slackwater: Slackwater, tmp_
     home = make_home(tmp_path)
     assert slackwater("status", "--format", "json").document["streams"][0]["late_rows"] == 0
     assert "dropped" not in slackwater("status").out
-    with closing(sqlite3.connect(home / "ledger.db")) as ledger, ledger:
-        ledger.execute("UPDATE batches SET late_rows = batch_id WHERE batch_id > 3")
+    edit_ledger(home, "UPDATE batches SET late_rows = batch_id WHERE batch_id > 3")
 
     assert slackwater("status", "--format", "json").document["streams"][0]["late_rows"] == 9
     assert f"9 rows dropped by the newest 200 batches: slackwater ledger {STREAM}" in slackwater("status").out

@@ -49,10 +49,8 @@ def test_another_hash_is_refused_and_leaves_nothing(
     tmp_path: Path, small_jar: Jar, serving: Callable[[bytes], Download]
 ) -> None:
     cache = JarCache(tmp_path, ways=[serving(b"something else")])
-    with raises_code(EnvironmentMissing, "connector-hash-mismatch") as caught:
+    with raises_code(EnvironmentMissing, "connector-hash-mismatch", exit_code=9, expected=f"sha256 {small_jar.sha256}"):
         cache.complete("small", [small_jar])
-    assert caught.value.exit_code == 9
-    assert caught.value.expected == f"sha256 {small_jar.sha256}"
     assert _files(tmp_path) == []
 
 

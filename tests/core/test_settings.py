@@ -85,20 +85,17 @@ def test_settings_of_spark_are_texts_as_spark_writes_them(tmp_path: Path) -> Non
 def test_what_is_refused(tmp_path: Path, text: str, code: str) -> None:
     file = _settings_file(tmp_path, text)
 
-    with pytest.raises(SettingsError) as caught:
+    with raises_code(SettingsError, code, where=str(file)) as caught:
         load(start=tmp_path, environment={})
 
-    assert (caught.value.code, caught.value.where) == (code, str(file))
     assert caught.value.hint is not None
 
 
 def test_a_home_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "taken").touch()
 
-    with pytest.raises(SettingsError) as caught:
+    with raises_code(SettingsError, "home-is-file", where=str(tmp_path / "taken")):
         load(home="taken", start=tmp_path, environment={})
-
-    assert (caught.value.code, caught.value.where) == ("home-is-file", str(tmp_path / "taken"))
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:

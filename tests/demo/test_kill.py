@@ -15,6 +15,7 @@ from examples.demo.kill import KillPoint, batch_before_the_commit, batch_in_the_
 from slackwater.audit import processes
 from slackwater.core.errors import StreamFailed
 from tests.sinks import delta_logs
+from tests.support.errors import raises_code
 
 
 @pytest.fixture
@@ -96,10 +97,8 @@ def test_leaving_the_commands_ends_what_was_started_and_what_that_started(tmp_pa
 
 
 def test_a_step_that_fails_says_what_it_said(tmp_path: Path) -> None:
-    with Commands(tmp_path / "logs", {}) as commands, pytest.raises(StreamFailed) as failed:
+    with Commands(tmp_path / "logs", {}) as commands, raises_code(StreamFailed, "demo-step", match="no such thing"):
         commands.run("failing", ["-c", "import sys; sys.exit('no such thing')"], tmp_path)
-    assert failed.value.code == "demo-step"
-    assert "no such thing" in str(failed.value)
 
 
 def test_a_signal_never_reaches_a_process_that_was_given_the_same_id() -> None:

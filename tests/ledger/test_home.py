@@ -8,6 +8,7 @@ import pytest
 from slackwater.core.errors import FormatError
 from slackwater.core.records import GenerationRecord
 from slackwater.ledger.home import Home, StreamFile, read_stream_file, streams_of, write_stream_file
+from tests.support.errors import raises_code
 
 CONTENT = StreamFile(
     "2c1f",
@@ -61,9 +62,8 @@ def test_a_damaged_stream_file_is_an_error_and_not_taken_for_none(tmp_path: Path
     write_stream_file(home, "weather", "hourly", CONTENT)
     path = Path(home.stream_folder("weather", "hourly")) / "stream.json"
     path.write_text(text)
-    with pytest.raises(FormatError) as caught:
+    with raises_code(FormatError, "stream-file-damaged", where=str(path)):
         read_stream_file(home, "weather", "hourly")
-    assert (caught.value.code, caught.value.where) == ("stream-file-damaged", str(path))
 
 
 def test_streams_are_found_by_their_stream_files(tmp_path: Path) -> None:

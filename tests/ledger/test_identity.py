@@ -11,6 +11,7 @@ import pytest
 
 from slackwater.core.errors import FormatError
 from slackwater.ledger.home import HERE, Home, ensure_identity, place_of, read_identity, shared_path, write_identity
+from tests.support.errors import raises_code
 
 
 @pytest.fixture
@@ -92,6 +93,5 @@ def test_a_home_behind_a_symlink_was_not_moved(home: Home, tmp_path: Path) -> No
 @pytest.mark.parametrize("text", ["", "{", "[]", "7", '{"id": "x"}'])
 def test_a_damaged_record_is_an_error(home: Home, text: str) -> None:
     Path(home.location / "home.json").write_text(text)
-    with pytest.raises(FormatError) as caught:
+    with raises_code(FormatError, "home-file-damaged", where=str(home.location / "home.json")):
         place_of(home)
-    assert (caught.value.code, caught.value.where) == ("home-file-damaged", str(home.location / "home.json"))

@@ -21,6 +21,7 @@ from slackwater.ledger.database import Database, parse_url
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.sqlite import BUSY_TIMEOUT_S, SqliteFile
 from tests.ledger.programs import Program, start_program
+from tests.support.errors import raises_code
 from tests.support.homes import make_home
 from tests.support.ledgers import STREAM
 from tests.support.small_disk import small_disk
@@ -110,9 +111,8 @@ def test_after_a_wait_the_connection_works_as_before(sqlite_url: str) -> None:
 
 @pytest.mark.parametrize("value", ["\ud800", 2**63], ids=ascii)
 def test_a_value_that_no_database_takes_is_refused(sqlite_url: str, value: object) -> None:
-    with Ledger.open(sqlite_url, create=False) as ledger, pytest.raises(UsageError) as caught:
+    with Ledger.open(sqlite_url, create=False) as ledger, raises_code(UsageError, "ledger-value"):
         ledger.generations(cast("str", value))
-    assert caught.value.code == "ledger-value"
 
 
 # A full disk is called full, whichever way SQLite reports it, also by a command that only reads.

@@ -66,9 +66,8 @@ def test_another_version_of_the_schema_is_refused_and_left_alone(ledger_url: str
     with database.write() as connection:
         connection.update(versions, {"version_num": version}, "1 = 1")
     database.close()
-    with pytest.raises(DataError) as caught:
+    with raises_code(DataError, "ledger-version", found=version):
         Ledger.open(ledger_url, create=True)
-    assert (caught.value.code, caught.value.found) == ("ledger-version", version)
 
 
 def test_a_file_that_is_no_database_is_reported(tmp_path: Path) -> None:

@@ -11,10 +11,8 @@ import io
 import json
 import re
 import shlex
-import sqlite3
 import sys
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +33,7 @@ from slackwater.runtime.run.before_start import check, claim_output, record_star
 from slackwater.sources.common.contract import Served
 from slackwater.sources.files import NO_FILES
 from slackwater.storage.protocols import ReadStore
-from tests.support.homes import ROWS, HomeSpec
+from tests.support.homes import ROWS, HomeSpec, edit_ledger
 from tests.support.rebuilds import Project, StubReplayer, StubRuntime, make_project
 
 PIPELINE = """import slackwater
@@ -144,9 +142,7 @@ class Scene(Display):
 
     def sql(self, *statements: str, values: tuple[object, ...] = ()) -> None:
         """Change the ledger by hand; ``values`` are those of the one statement."""
-        with closing(sqlite3.connect(self.project.home / "ledger.db")) as ledger, ledger:
-            for statement in statements:
-                ledger.execute(statement, values)
+        edit_ledger(self.project.home, *statements, values=values)
 
     def _reported(self, verb: Verb, words: list[str]) -> int:
         try:

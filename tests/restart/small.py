@@ -10,16 +10,15 @@ import os
 import re
 import shlex
 import shutil
-import sqlite3
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from tests.restart.scenario import CONF, SCHEMA, STREAM, Workspace
 from tests.support import warm_python
+from tests.support.homes import edit_ledger
 from tests.support.killing import kill_when
 
 WINDOW_MINUTES = 30
@@ -94,9 +93,9 @@ class SmallWorkspace(Workspace):
         for generation in content["generations"]:
             del generation["programs"]
         file.write_text(json.dumps(content))
-        with closing(sqlite3.connect(self.folder / ".slackwater" / "ledger.db")) as ledger, ledger:
-            ledger.execute("UPDATE generations SET programs = NULL")
-            ledger.execute("UPDATE runs SET program = NULL")
+        edit_ledger(
+            self.folder / ".slackwater", "UPDATE generations SET programs = NULL", "UPDATE runs SET program = NULL"
+        )
 
     def status_code(self) -> int:
         return warm_python.run(["status"], self.folder, {}).returncode

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.restart.scenario import CONF, SCHEMA, STREAM
 from tests.restart.small import BODY, CAUGHT_UP, HEADER, PIPELINE, SOURCE, SmallWorkspace, follow
+from tests.support.homes import edit_ledger
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 SUM = 'F.sum("n").alias("n")'
@@ -83,8 +82,7 @@ def test_several_watermarks_that_are_not_recorded_are_said_at_the_start_in_the_p
     assert "several-watermarks" not in [finding["code"] for finding in workspace.status()["findings"]]
     assert "several watermarks" not in workspace.slackwater("plan", "rebuild", STREAM).stdout
 
-    with closing(sqlite3.connect(workspace.folder / ".slackwater" / "ledger.db")) as ledger, ledger:
-        ledger.execute("DELETE FROM log_lines WHERE log = 'input-watermarks'")
+    edit_ledger(workspace.folder / ".slackwater", "DELETE FROM log_lines WHERE log = 'input-watermarks'")
     assert "several-watermarks" in [finding["code"] for finding in workspace.status()["findings"]]
     assert "several watermarks" in workspace.slackwater("plan", "rebuild", STREAM).stdout
     workspace.add("more-left", range(100, 150))

@@ -26,6 +26,7 @@ from slackwater.runtime.run.no_data_batch import EndOfRun, backlog_of, reached_e
 from slackwater.runtime.session.session import end_session
 from slackwater.sources.common.contract import Served
 from slackwater.storage.open import open_read_store
+from tests.support.errors import raises_code
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 TOPICS = {"readings": 3, "clicks": 1, "clicks-old": 2}
@@ -113,9 +114,8 @@ def test_each_kafka_source_has_its_oldest_offsets(spark: SparkSession, broker: B
 
     # The options of the source are those of the client that asks.
     impatient = {"kafka.default.api.timeout.ms": "2000", "kafka.request.timeout.ms": "1000"}
-    with pytest.raises(EnvironmentMissing) as caught:
+    with raises_code(EnvironmentMissing, "kafka-unreachable", where="127.0.0.1:1"):
         served_positions(kafka("127.0.0.1:1", subscribe="readings", **impatient))
-    assert (caught.value.code, caught.value.where) == ("kafka-unreachable", "127.0.0.1:1")
 
 
 def _check_end_of_run(run: StreamingQuery, newest: OffsetEntry, checkpoint: Path) -> None:

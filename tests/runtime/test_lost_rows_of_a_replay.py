@@ -17,6 +17,7 @@ from slackwater.runtime.program.unsupported import VERSION_1_READERS, strict_sou
 from slackwater.runtime.replay.replay import SparkReplayer
 from slackwater.runtime.session import SessionOptions
 from slackwater.runtime.session.session import end_session
+from tests.support.errors import raises_code
 from tests.support.kafka_topics import create_topic
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -72,15 +73,13 @@ def test_a_batch_is_replayed_with_all_its_records_or_fails(
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     for deleted in admin.delete_records([TopicPartition(TOPIC, 0, 4)]).values():
         deleted.result(30)
-    with pytest.raises(StreamFailed) as failed:
+    with raises_code(StreamFailed, "replay-failed", hint=RESTORE):
         replayed_rows()
-    assert (failed.value.code, failed.value.hint) == ("replay-failed", RESTORE), failed.value
 
     frame = replayer.frame()
     (relation,) = streaming_sources(analysed_plan(frame))
     with strict_sources(frame, "web/rows"):
         assert source_options(relation)["failondataLoss"] == "true"
     assert source_options(relation)["failondataLoss"] == "False", "a run of the query itself has the user's option"
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "replay-leaves-out", found="failondataLoss=False"):
         replayed_rows({VERSION_1_READERS: "org.apache.spark.sql.kafka010.KafkaSourceProvider"})
-    assert (refused.value.code, refused.value.found) == ("replay-leaves-out", "failondataLoss=False")

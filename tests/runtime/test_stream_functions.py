@@ -10,6 +10,7 @@ import pytest
 from slackwater.core.errors import PipelineError
 from slackwater.runtime.loader import load
 from slackwater.runtime.run.query import build
+from tests.support.errors import raises_code
 
 PIPELINE = """import sys
 import slackwater as sw
@@ -38,11 +39,8 @@ def test_whatever_it_raises_is_a_pipeline_error(tmp_path: Path, body: str) -> No
     file.write_text(PIPELINE.replace("{body}", body.replace("\n", "\\n")))
     loaded = load(str(file))
 
-    with pytest.raises(PipelineError) as caught:
+    with raises_code(PipelineError, "stream-fails", exit_code=2, where=f"{file}:6"):
         build(cast("Any", None), loaded, loaded.pipeline.streams["a"], tmp_path)
-
-    assert (caught.value.code, caught.value.exit_code) == ("stream-fails", 2)
-    assert caught.value.where == f"{file}:6"
 
 
 def test_an_interrupt_stays_one(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from slackwater.ledger.lease import Lease, lost
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.run.runner import Application, NotStarted, RunRequest
 from slackwater.runtime.run.stream_run import RunServices, StreamRun
+from tests.support.errors import raises_code
 from tests.support.homes import STATELESS, STREAM, HomeSpec, make_home
 
 WAIT_S_MAX = 20
@@ -101,10 +102,9 @@ def test_restarts_end_while_the_ledger_is_unreachable(scene: Scene) -> None:
 def test_a_driver_that_has_lost_its_lease_records_nothing(scene: Scene, tmp_path: Path) -> None:
     Lease.acquire(scene.ledger, STREAM, tmp_path, "run").release()
     run, before = scene.stream_run(), scene.ledger.runs(STREAM)
-    with Lease.acquire(scene.ledger, STREAM, tmp_path, "run"), pytest.raises(LeaseHeld) as caught:
+    with Lease.acquire(scene.ledger, STREAM, tmp_path, "run"), raises_code(LeaseHeld, "lease-lost"):
         run.start()
 
-    assert caught.value.code == "lease-lost"
     assert scene.ledger.runs(STREAM) == before
     assert not (tmp_path / "out" / "_slackwater.json").exists()
 

@@ -19,6 +19,7 @@ from slackwater.sinks import DeltaSink, delta
 from slackwater.sinks.delta.sink import DeltaOutput
 from slackwater.sinks.delta.writer import table_in_sql
 from slackwater.storage.local import LocalStore
+from tests.support.errors import raises_code
 from tests.support.small_disk import small_disk
 
 if TYPE_CHECKING:
@@ -128,9 +129,8 @@ def test_spark_and_the_table_agree_after_more_versions_than_a_checkpoint_has(
 
 def test_two_rows_with_one_key_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     table = _table(spark, tmp_path, "update", "id")
-    with pytest.raises(StreamFailed) as failed:
+    with raises_code(StreamFailed, "merge-keys"):
         table.write(0, [(1, "a"), (1, "b")])
-    assert failed.value.code == "merge-keys"
     assert table.rows() == []
 
 
@@ -138,26 +138,23 @@ def test_what_a_table_does_not_accept(spark: SparkSession, tmp_path: Path) -> No
     table = _table(spark, tmp_path, "append")
     context, sink = table.context, table.sink
     for schema in ("id string, v string", "id long, v string, w int"):
-        with pytest.raises(PipelineError) as rejected:
+        with raises_code(PipelineError, "delta-schema"):
             sink.check(spark.createDataFrame([], schema), context)
-        assert rejected.value.code == "delta-schema"
     sink.check(spark.createDataFrame([], "ID long"), context)
     delta(sink.path, mergeSchema=True).check(spark.createDataFrame([], "id long, w int"), context)
     for other, changed in (
         (sink, replace(context, partition_by=("v",))),
         (delta(sink.path, keys="other"), context),
     ):
-        with pytest.raises(PipelineError) as rejected:
+        with raises_code(PipelineError, "delta-schema"):
             other.check(table.frame([]), changed)
-        assert rejected.value.code == "delta-schema"
 
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "part.parquet").write_text("")
     (tmp_path / "file").write_text("")
     for place in ("files", "file"):
-        with pytest.raises(PipelineError) as rejected:
+        with raises_code(PipelineError, "delta-place"):
             delta(tmp_path / place).check(table.frame([]), context)
-        assert rejected.value.code == "delta-place"
 
 
 def test_a_table_that_somebody_else_changed_takes_the_batch_once_it_is_put_back(
@@ -168,12 +165,10 @@ def test_a_table_that_somebody_else_changed_takes_the_batch_once_it_is_put_back(
     others = spark.createDataFrame([("x",)], "id string").write.format("delta").mode("overwrite")
     others.option("overwriteSchema", "true").save(table.sink.location)
     for keys in ((), ("id",)):
-        with pytest.raises(StreamFailed) as changed:
+        with raises_code(StreamFailed, "sink-table-changed"):
             replace(table, sink=delta(table.sink.path, keys=keys)).write(1, [(2, "b")])
-        assert changed.value.code == "sink-table-changed"
-    with pytest.raises(PipelineError) as rejected:
+    with raises_code(PipelineError, "delta-schema"):
         table.sink.check(table.frame([]), table.context)
-    assert rejected.value.code == "delta-schema"
     spark.sql(f"RESTORE TABLE {table_in_sql(table.sink.location)} TO VERSION AS OF 1")
     table.sink.check(table.frame([]), table.context)
     table.write(1, [(2, "b")])
@@ -182,9 +177,8 @@ def test_a_table_that_somebody_else_changed_takes_the_batch_once_it_is_put_back(
     # Delta would create a table with the rows of this batch only.
     folder = Path(table.sink.location)
     away = folder.rename(tmp_path / "away")
-    with pytest.raises(StreamFailed) as missing:
+    with raises_code(StreamFailed, "sink-table-changed"):
         table.write(2, [(3, "c")])
-    assert missing.value.code == "sink-table-changed"
     assert not folder.exists()
     away.rename(folder)
     table.write(2, [(3, "c")])
@@ -245,7 +239,6 @@ def test_partitions_whose_paths_the_library_spells_otherwise(day: str, spark: Sp
     output.staged("20260105T093000-1a2b3c").claim(OWNER)
     acts.append(lambda: output.swap(swap, backup))
     for act in acts:
-        with pytest.raises(Refused) as refused:
+        with raises_code(Refused, "delta-path"):
             act()
-        assert refused.value.code == "delta-path"
     assert (table.rows(), output.last_written()) == (whole, 2)

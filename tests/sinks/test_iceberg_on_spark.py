@@ -23,6 +23,7 @@ from slackwater.sinks.iceberg.output import IcebergOutput
 from slackwater.sinks.iceberg.writer import IcebergSparkTable, Publisher
 from slackwater.storage.local import LocalStore
 from tests.sinks import iceberg_tables
+from tests.support.errors import raises_code
 from tests.support.postgres_server import postgres_server
 
 if TYPE_CHECKING:
@@ -88,9 +89,8 @@ def _target(spark: SparkSession, table: Path | str, mode: str = "append", *keys:
 
 def _fails(code: str, kind: type[SlackwaterError], call: object, *arguments: object, **named: object) -> None:
     assert callable(call)
-    with pytest.raises(kind) as failed:
+    with raises_code(kind, code):
         call(*arguments, **named)
-    assert failed.value.code == code
 
 
 MODES = [

@@ -16,7 +16,7 @@ from typing import ClassVar
 from slackwater.core.records import WATCHED
 from slackwater.storage.open import open_write_store
 from slackwater.storage.remote import RemoteStore
-from tests.support.homes import RAN_MS, STREAM, HomeSpec
+from tests.support.homes import RAN_MS, STREAM, HomeSpec, edit_ledger
 from tests.support.rebuilds import CLEAN, Project, make_project
 
 ADOPTED = f"{WATCHED}/per_page"
@@ -86,8 +86,7 @@ def moved_to(project: AdoptedProject, location: str) -> ObjectsProject:
         {str(path.relative_to(project.path)): path.read_bytes().replace(old, location.encode()) for path in files}
     )
     shutil.rmtree(project.path.parent)
-    with closing(sqlite3.connect(project.home / "ledger.db")) as ledger, ledger:
-        ledger.execute("UPDATE generations SET location = ?", (location,))
+    edit_ledger(project.home, "UPDATE generations SET location = ?", values=(location,))
     return moved
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -88,6 +90,13 @@ def make_home(folder: Path, spec: HomeSpec | None = None) -> Path:
     with Ledger.open(home / "ledger.db", create=True, now_ms=_Clock()) as ledger:
         add_stream(ledger, home, spec)
     return home
+
+
+def edit_ledger(home: Path, *statements: str, values: Sequence[object] = ()) -> None:
+    """Change the ledger by hand; ``values`` are those of the one statement."""
+    with closing(sqlite3.connect(home / "ledger.db")) as ledger, ledger:
+        for statement in statements:
+            ledger.execute(statement, values)
 
 
 def add_stream(ledger: Ledger, home: Path, spec: HomeSpec, name: str = "per_page", reads: str = "") -> None:

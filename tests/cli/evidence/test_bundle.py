@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,7 @@ from slackwater.cli.verbs.evidence.document import make_evidence
 from slackwater.core.settings import load
 from tests.cli.evidence.cases import CASES
 from tests.cli.evidence.conftest import Evidence, contents
-from tests.support.homes import QUERY_ID, STREAM, HomeSpec, make_home
+from tests.support.homes import QUERY_ID, STREAM, HomeSpec, edit_ledger, make_home
 
 VOID = {"meta", "br"}
 
@@ -182,8 +180,7 @@ def test_a_damaged_ledger_does_not_hide_the_stream(evidence: Evidence, tmp_path:
 
 def test_a_checkpoint_that_cannot_be_reached_leaves_what_the_ledger_has(evidence: Evidence, tmp_path: Path) -> None:
     home = make_home(tmp_path)
-    with closing(sqlite3.connect(home / "ledger.db")) as database, database:
-        database.execute("UPDATE generations SET location = 'hdfs://127.0.0.1:1/checkpoint'")
+    edit_ledger(home, "UPDATE generations SET location = 'hdfs://127.0.0.1:1/checkpoint'")
 
     document = evidence(STREAM).document
 

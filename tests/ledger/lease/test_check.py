@@ -32,6 +32,7 @@ from slackwater.ledger.lease import (
 from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
 from slackwater.sinks.common.batch_function import BatchFailed, batch_function
+from tests.support.errors import raises_code
 from tests.support.ledgers import STREAM
 
 
@@ -79,9 +80,8 @@ def test_an_unreachable_ledger_stops_a_run_once_the_lease_may_be_gone() -> None:
 
 
 def test_the_error_names_both_fences(ledger: Ledger, lease: Lease) -> None:
-    with pytest.raises(LeaseHeld) as caught:
+    with raises_code(LeaseHeld, "lease-lost", expected=f"fence {lease.fence - 1}"):
         LeaseCheck(ledger, STREAM, lease.fence - 1)()
-    assert (caught.value.code, caught.value.expected) == ("lease-lost", f"fence {lease.fence - 1}")
 
 
 def test_an_answer_from_before_the_machine_was_suspended_is_old(monkeypatch: pytest.MonkeyPatch) -> None:

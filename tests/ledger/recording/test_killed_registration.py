@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,7 +15,7 @@ from slackwater.ledger.recording.stream_files import restore_lost
 from slackwater.runtime.loader import load
 from slackwater.runtime.run.before_start import register
 from slackwater.storage.local import LocalStore
-from tests.support.homes import STREAM, make_home
+from tests.support.homes import STREAM, edit_ledger, make_home
 from tests.support.kill_points import run_killed_at
 from tests.support.rebuilds import make_project
 
@@ -69,8 +67,7 @@ def test_a_home_that_an_earlier_version_left_without_a_generation(
     (tmp_path / "added.py").write_text(PIPELINE)
     _register(tmp_path)
     shutil.rmtree(home / "streams" / "clicks" / "added")
-    with closing(sqlite3.connect(home / "ledger.db")) as ledger, ledger:
-        ledger.execute("DELETE FROM generations WHERE stream = 'clicks/added'")
+    edit_ledger(home, "DELETE FROM generations WHERE stream = 'clicks/added'")
 
     assert main(["status"]) == 0
     assert main(["plan", "resume", "per_page"]) == 0

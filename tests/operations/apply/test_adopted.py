@@ -40,6 +40,7 @@ from slackwater.sinks.common.staging import StagingDirectory
 from slackwater.storage.local import LocalStore
 from tests.support.adopted import ADOPTED, AdoptedProject, make_adopted
 from tests.support.errors import raises_code
+from tests.support.homes import edit_ledger
 from tests.support.kill_points import count_commits, kill_points
 from tests.support.memory import folder_in_memory
 from tests.support.rebuilds import BEGINNING, Project, StopBefore, make_project
@@ -408,8 +409,7 @@ def test_an_adopted_checkpoint_of_a_pipeline_is_copied_from_where_it_is(tmp_path
     project = make_project(tmp_path)
     elsewhere = tmp_path / "elsewhere"
     project.checkpoint(1).rename(elsewhere)
-    with closing(sqlite3.connect(project.home / "ledger.db")) as ledger, ledger:
-        ledger.execute("UPDATE generations SET location = ?", (elsewhere.as_uri(),))
+    edit_ledger(project.home, "UPDATE generations SET location = ?", values=(elsewhere.as_uri(),))
     project.apply(project.plan("batch:4", goal="replay"))
     assert read_logs(LocalStore(project.checkpoint(2))).committed == 3
     assert (project.checkpoint(2) / "state" / "0" / "0" / "4.delta").exists()
@@ -484,14 +484,12 @@ class TestRefusals:
         assert f"slackwater plan reset {ADOPTED}" in (error.hint or "")
 
     def test_a_swap_of_an_output_that_cannot_be_emptied_either(self, project: AdoptedProject) -> None:
-        with closing(sqlite3.connect(project.home / "ledger.db")) as ledger, ledger:
-            ledger.execute("UPDATE streams SET sink = ?", (json.dumps({"kind": "foreach_batch"}),))
+        edit_ledger(project.home, "UPDATE streams SET sink = ?", values=(json.dumps({"kind": "foreach_batch"}),))
         error = refused("swap-unsupported", lambda: project.plan_reset("swap", BEGINNING, code_of(project)))
         assert f"slackwater plan reset {ADOPTED} --from earliest --output keep --pipeline" in (error.hint or "")
 
     def test_a_directory_that_cannot_be_renamed(self, project: AdoptedProject) -> None:
-        with closing(sqlite3.connect(project.home / "ledger.db")) as ledger, ledger:
-            ledger.execute("UPDATE generations SET location = '/proc'")
+        edit_ledger(project.home, "UPDATE generations SET location = '/proc'")
         refused("checkpoint-fixed", lambda: project.plan(goal="rebuild", pipeline=code_of(project)))
 
     def test_a_directory_of_another_user(self, project: AdoptedProject, monkeypatch: pytest.MonkeyPatch) -> None:

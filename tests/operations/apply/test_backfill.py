@@ -31,7 +31,7 @@ from slackwater.sources.common.contract import Served
 from slackwater.sources.files import NO_FILES
 from slackwater.storage.local import LocalStore
 from tests.support.errors import raises_code
-from tests.support.homes import STATELESS, STREAM, HomeSpec
+from tests.support.homes import STATELESS, STREAM, HomeSpec, edit_ledger
 from tests.support.outputs import manifest_ids
 from tests.support.rebuilds import Project, StubReplayer, make_project, old_files, reset_behind
 from tests.support.stages import add_stage, read_uncopied
@@ -133,9 +133,8 @@ def test_files_that_were_read_or_will_be_read_are_refused(project: Project) -> N
     read = SourceFile(f"file://{project.folder}/clicks/003.json", 1, 0)
     new = SourceFile(f"file://{project.folder}/clicks/new.json", 1, 0)
     for file in (read, new):
-        with pytest.raises(Refused) as refused:
+        with raises_code(Refused, "backfill-overlaps", found=file.path):
             project.plan_backfill([*old_files(project, 3), file])
-        assert (refused.value.code, refused.value.found) == ("backfill-overlaps", file.path)
     files = old_files(project, 3)
     _apply(project, project.plan_backfill(files[:2]))
     with pytest.raises(Refused, match="already read") as again:
@@ -155,8 +154,7 @@ def test_a_file_that_no_longer_exists(project: Project) -> None:
 def test_where_it_is_not_recorded_what_was_read(project: Project) -> None:
     files = old_files(project, 3)
     _apply(project, project.plan_backfill(files[:1]))
-    with closing(sqlite3.connect(project.home / "ledger.db")) as ledger, ledger:
-        ledger.execute("DELETE FROM log_lines WHERE generation = 3 AND log = 'offsets'")
+    edit_ledger(project.home, "DELETE FROM log_lines WHERE generation = 3 AND log = 'offsets'")
 
     with raises_code(Refused, "backfill-unknown"):
         project.plan_backfill(files)
@@ -169,10 +167,8 @@ def test_a_lost_ledger_is_restored_with_what_was_read(project: Project) -> None:
         file.unlink()
     assert project.plan(goal="resume").actions == ()
 
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "backfill-overlaps", found=files[0].path):
         project.plan_backfill(files)
-
-    assert (refused.value.code, refused.value.found) == ("backfill-overlaps", files[0].path)
 
 
 @pytest.mark.parametrize("offset", ['{"logOffset":"2"}', '{"logOffset":1e3}', "{}", '{"somewhere":0}', '"2"', "true"])
@@ -252,9 +248,8 @@ def test_offsets_between_what_was_read_are_free(tmp_path: Path) -> None:
         ({"0": 359, "1": 240}, {"0": 500, "1": 500}, "clicks-0: offsets 359 to 499"),
         ({"0": 360, "1": 240}, {"0": 500, "1": 1001}, "clicks-1: offsets 240 to 1000"),
     ):
-        with pytest.raises(Refused) as refused:
+        with raises_code(Refused, "backfill-overlaps", expected=free, found=found):
             project.plan_backfill_of(*_range(start, end))
-        assert (refused.value.code, refused.value.expected, refused.value.found) == ("backfill-overlaps", free, found)
 
     plan = project.plan_backfill_of(*_range({"0": 360, "1": 300}, {"0": 1000, "1": 1000}))
     _apply(project, plan)
@@ -284,10 +279,9 @@ def test_offsets_that_the_broker_has_removed_since(tmp_path: Path) -> None:
     before, output = project.in_use(), project.files(project.folder / "out")
     plan = project.plan_backfill_of(*_range({"0": 360, "1": 300}, {"0": 1000, "1": 1000}))
 
-    with raises_code(Refused, "source-rows-lost") as refused:
+    with raises_code(Refused, "source-rows-lost", found="clicks-0: offsets 360 to 399; the oldest that is left is 400"):
         project.apply(plan, Shortened(project.folder / "clicks.py", STATELESS))
 
-    assert refused.value.found == "clicks-0: offsets 360 to 399; the oldest that is left is 400"
     assert (project.in_use(), project.files(project.folder / "out")) == (before, output)
     _apply(project, project.plan_backfill_of(*_range({"0": 400, "1": 300}, {"0": 1000, "1": 1000})))
 
@@ -342,9 +336,8 @@ def test_a_sink_that_keeps_the_rows(kind: str, undone: bool, tmp_path: Path) -> 
         project.undo(plan)
     project.apply(plan, replayer)
     assert project.snapshot().marks.next_batch == BATCH + 1
-    with raises_code(Refused, "backfill-kept") as kept:
+    with raises_code(Refused, "backfill-kept", says="slackwater run"):
         project.undo(plan)
-    assert "slackwater run" in str(kept.value.hint)
 
 
 def test_a_batch_that_another_stream_has_read_is_not_taken_out(project: Project) -> None:
@@ -358,10 +351,9 @@ def test_a_batch_that_another_stream_has_read_is_not_taken_out(project: Project)
         file = {"path": f"file://{project.folder}/out/older-{BATCH}.parquet", "timestamp": 1, "batchId": 0}
         workspace.ledger.record_lines([LogLine("clicks/later", 1, "sources/0", 0, f"v1\n{_json(file)}")])
 
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "cut-was-read", found="clicks/later"):
         project.undo(plan)
 
-    assert (refused.value.code, refused.value.found) == ("cut-was-read", "clicks/later")
     assert manifest_ids(project.folder / "out") == [*range(BATCH + 1)]
 
 
@@ -371,10 +363,9 @@ def test_nor_one_of_which_only_the_log_of_the_other_stream_shows_it(project: Pro
     add_stage(project, "later", "out", HomeSpec(planned=1, committed=1, state=1, written=1))
     read_uncopied(project, "later", f"out/older-{BATCH}.parquet", 2)
 
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "cut-was-read", found="clicks/later"):
         project.undo(plan)
 
-    assert (refused.value.code, refused.value.found) == ("cut-was-read", "clicks/later")
     assert manifest_ids(project.folder / "out") == [*range(BATCH + 1)]
 
 

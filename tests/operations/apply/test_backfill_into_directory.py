@@ -112,10 +112,8 @@ def test_the_operation_that_stands_in_the_way_of_an_undo_is_one_that_has_switche
     _apply(project, rebuilt)
     _apply(project, project.plan_backfill(old_files(project, 3)[1:], side))
 
-    with raises_code(Refused, "undo-superseded") as refused:
+    with raises_code(Refused, "undo-superseded", says=rebuilt.id):
         project.undo(first)
-
-    assert rebuilt.id in str(refused.value.hint)
 
 
 def test_a_plan_that_was_made_before_it_is_made_again(project: Project, plan: Plan) -> None:
@@ -124,10 +122,9 @@ def test_a_plan_that_was_made_before_it_is_made_again(project: Project, plan: Pl
     _apply(project, plan)
     before = project.in_use()
 
-    with raises_code(Moved, "moved-number") as moved:
+    with raises_code(Moved, "moved-number", hint=f"plan again: slackwater plan rebuild {STREAM}"):
         _apply(project, older)
 
-    assert moved.value.hint == f"plan again: slackwater plan rebuild {STREAM}"
     assert project.in_use() == before
     project.undo(plan)
     assert _apply(project, older)
@@ -138,14 +135,12 @@ def test_a_directory_with_something_in_it(project: Project, side: Path) -> None:
     plan = project.plan_backfill(old_files(project, 3), side)
     (side / "notes.txt").write_text("mine")
 
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "backfill-directory-occupied", found="notes.txt"):
         project.plan_backfill(old_files(project, 3), side)
-    assert (refused.value.code, refused.value.found) == ("backfill-directory-occupied", "notes.txt")
     with raises_code(Refused, "backfill-directory-occupied"):
         _apply(project, plan)
-    with pytest.raises(Refused) as file:
+    with raises_code(Refused, "backfill-directory-occupied", found="a file"):
         project.plan_backfill(old_files(project, 3), side / "notes.txt")
-    assert (file.value.code, file.value.found) == ("backfill-directory-occupied", "a file")
 
 
 class _Fills(StubReplayer):
@@ -160,11 +155,9 @@ class _Fills(StubReplayer):
 def test_a_directory_that_is_filled_meanwhile(project: Project, plan: Plan, side: Path) -> None:
     before = project.in_use()
 
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "moved-backfill-directory", found="notes.txt", says="--output aside --into"):
         project.apply(plan, _Fills(project.folder / "clicks.py", STATELESS))
 
-    assert (refused.value.code, refused.value.found) == ("moved-backfill-directory", "notes.txt")
-    assert "--output aside --into" in str(refused.value.hint)
     assert project.in_use() == before
     assert [path.name for path in side.iterdir()] == ["notes.txt"]
 
@@ -249,10 +242,9 @@ def test_rows_that_another_stream_has_read_are_not_removed(project: Project, pla
         text = json.dumps({"path": f"file://{rows}", "timestamp": 1, "batchId": 0})
         workspace.ledger.record_lines([LogLine("clicks/later", 1, "sources/0", 0, f"v1\n{text}")])
 
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "backfill-directory-was-read", found="clicks/later"):
         project.undo(plan)
 
-    assert (refused.value.code, refused.value.found) == ("backfill-directory-was-read", "clicks/later")
     assert manifest_ids(side) == [0]
 
 
@@ -262,10 +254,9 @@ def test_nor_rows_of_which_only_the_log_of_the_other_stream_shows_it(project: Pr
     add_stage(project, "later", "out", HomeSpec(planned=1, committed=1, state=1, written=1))
     read_uncopied(project, "later", f"side/{rows.name}", 2)
 
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "backfill-directory-was-read", found="clicks/later"):
         project.undo(plan)
 
-    assert (refused.value.code, refused.value.found) == ("backfill-directory-was-read", "clicks/later")
     assert manifest_ids(side) == [0]
 
 
@@ -276,10 +267,9 @@ def test_an_edited_pipeline_does_not_continue_it(project: Project, plan: Plan, s
         project.apply(plan, interrupted)
     (project.folder / "clicks.py").write_text("import slackwater as sw\n")
 
-    with raises_code(Refused, "pipeline-edited") as refused:
+    with raises_code(Refused, "pipeline-edited", says="plan again"):
         _apply(project, plan)
 
-    assert "plan again" in str(refused.value.hint)
     assert list(side.iterdir()) == []
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,7 +19,7 @@ from slackwater.operations.plan.plan import Plan, SourceStart
 from slackwater.storage.local import LocalStore
 from tests.support.adopted import ADOPTED, AdoptedProject, make_adopted
 from tests.support.errors import raises_code
-from tests.support.homes import STATELESS, HomeSpec
+from tests.support.homes import STATELESS, HomeSpec, edit_ledger
 from tests.support.outputs import manifest_ids
 from tests.support.rebuilds import BEGINNING, StopBefore, StubReplayer, old_files
 
@@ -34,8 +32,7 @@ COUNT = 3
 def project(tmp_path: Path) -> AdoptedProject:
     """A query that was started again behind three files that no batch has read."""
     made = make_adopted(tmp_path / "project", HomeSpec(state=None, layout=STATELESS))
-    with closing(sqlite3.connect(made.home / "ledger.db")) as ledger, ledger:
-        ledger.execute("UPDATE streams SET pipeline_file = ?", (str(made.folder / "clicks.py"),))
+    edit_ledger(made.home, "UPDATE streams SET pipeline_file = ?", values=(str(made.folder / "clicks.py"),))
     old = old_files(made, COUNT)
     files = [SourceFile(f"file://{file}", old[-1].timestamp_ms + 1, 0) for file in (made.folder / "clicks").glob("0*")]
     lines = [render_source_file(file) for file in (*old, *files)]

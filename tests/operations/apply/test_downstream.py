@@ -103,10 +103,9 @@ def test_what_is_swapped_is_all_new_to_the_stages(project: Stages) -> None:
 
 
 def test_without_it_the_refusal_names_the_readers(project: Stages) -> None:
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "cut-was-read", found=DAY) as refused:
         project.plan("batch:3", goal="replay")
 
-    assert (refused.value.code, refused.value.found) == ("cut-was-read", DAY)
     assert (refused.value.hint or "").startswith(
         f"also plan these streams: slackwater plan replay {STREAM} --from batch:3 --downstream"
     )
@@ -253,10 +252,9 @@ def test_what_a_stream_has_read_since_the_plan_is_not_taken_out(
         with pytest.raises(KeyboardInterrupt):
             project.apply(plan, display=StopBefore(last))
 
-    with pytest.raises(Moved) as moved:
+    with raises_code(Moved, "moved-readers", found=IDLE):
         project.apply(plan, display=StopBefore(last, lambda: read_uncopied(project, "idle", "out/part-5.parquet", 6)))
 
-    assert (moved.value.code, moved.value.found) == ("moved-readers", IDLE)
     assert project.files(project.folder / "out") == before
 
 

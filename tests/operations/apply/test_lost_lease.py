@@ -15,6 +15,7 @@ from slackwater.operations.action import Action, Display, Inverse
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
 from slackwater.operations.plan.plan import Plan
 from tests.support.errors import raises_code
+from tests.support.homes import edit_ledger
 from tests.support.rebuilds import Project, make_project
 
 
@@ -35,8 +36,7 @@ class _TakenOver(Display):
 
 
 def _take_over(project: Project) -> None:
-    with closing(sqlite3.connect(project.home / "ledger.db")) as ledger, ledger:
-        ledger.execute("UPDATE leases SET fence = fence + 1, host = 'another-host', pid = 1")
+    edit_ledger(project.home, "UPDATE leases SET fence = fence + 1, host = 'another-host', pid = 1")
 
 
 def _seen(project: Project, plan: Plan) -> Mapping[str, object]:
@@ -95,8 +95,7 @@ def test_a_prune_without_its_lease_removes_nothing(tmp_path: Path) -> None:
     project.apply(plan)
     before = _seen(project, plan)
 
-    with project.open() as workspace, pytest.raises(LeaseHeld) as caught:
+    with project.open() as workspace, raises_code(LeaseHeld, "lease-lost"):
         delete_prunable(workspace, None, 0, lambda _: _take_over(project))
 
-    assert caught.value.code == "lease-lost"
     assert _seen(project, plan) == before

@@ -216,6 +216,5 @@ def test_what_nothing_has_made_stays_and_is_named(scene: tuple[Project, list[Pla
 
 def test_an_unknown_stream(scene: tuple[Project, list[Plan]]) -> None:
     project, _ = scene
-    with project.open() as workspace, pytest.raises(NotFound) as raised:
+    with project.open() as workspace, raises_code(NotFound, "stream-unknown"):
         prunable(workspace, "nothing", 1)
-    assert raised.value.code == "stream-unknown"

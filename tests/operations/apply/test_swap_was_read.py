@@ -8,6 +8,7 @@ import pytest
 
 from slackwater.core.errors import Moved, Refused
 from slackwater.operations.gather import reconcile
+from tests.support.errors import raises_code
 from tests.support.homes import HomeSpec
 from tests.support.rebuilds import Project, StopBefore, make_project
 from tests.support.stages import add_stage, read_uncopied
@@ -32,10 +33,9 @@ def test_an_output_that_was_read_since_stays(tmp_path: Path, *, copied: bool) ->
     new = sorted(path for path in out.iterdir() if path.suffix == ".parquet")
     _read_by_another(project, f"out/{new[0].name}", copied=copied)
 
-    with pytest.raises(Refused) as caught:
+    with raises_code(Refused, "cut-was-read", found="clicks/late"):
         project.undo(plan)
 
-    assert (caught.value.code, caught.value.found) == ("cut-was-read", "clicks/late")
     assert sorted(path for path in out.iterdir() if path.suffix == ".parquet") == new
     with project.open() as workspace:
         assert [one.status for one in workspace.ledger.operations(plan.stream)] == ["applied"]
@@ -49,12 +49,11 @@ def test_an_output_that_is_read_while_the_new_one_is_built_stays(tmp_path: Path)
     plan = project.plan("earliest", goal="replay", output="swap")
     before = project.in_use()
 
-    with pytest.raises(Moved) as moved:
+    with raises_code(Moved, "moved-readers", found="clicks/late"):
         project.apply(
             plan, display=StopBefore("run-staged", lambda: read_uncopied(project, "late", "out/part-5.parquet", 2))
         )
 
-    assert (moved.value.code, moved.value.found) == ("moved-readers", "clicks/late")
     assert project.in_use() == before
 
 

@@ -15,6 +15,7 @@ from slackwater.core.errors import Refused
 from slackwater.core.records import History, RunRecord
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.operations.plan.contributing import Code, StateBounds, first_contributing, newest_event_time
+from tests.support.errors import raises_code
 
 BASE_MS = 1_767_225_600_000
 """Event times are far from 0, which is what Spark calls a watermark that is not there yet."""
@@ -235,10 +236,8 @@ def test_a_gap_that_may_matter_is_refused_and_named() -> None:
     case = Case(tuple((BASE_MS + batch,) for batch in range(6)), delay_ms=10, retention_ms=50, target=5)
     purged = thinned(case.history(), offsets=(0, 1, 2), commits=(), times=())
 
-    with pytest.raises(Refused) as caught:
+    with raises_code(Refused, "history-short", found="no record of batch 2"):
         first_contributing(BatchHistory(purged), 5, case.state, CODE)
-
-    assert (caught.value.code, caught.value.found) == ("history-short", "no record of batch 2")
 
 
 def test_the_newest_event_time_is_the_newest_that_is_recorded_anywhere() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from slackwater.core.errors import UsageError
 from slackwater.core.targets import Target
 from slackwater.operations.plan.targets import OFFSETS_EXAMPLE, parse_offsets, parse_target, target_text
+from tests.support.errors import raises_code
 
 HOUR_MS = 3_600_000
 JANUARY_MS = 1_769_817_600_000
@@ -179,10 +180,8 @@ def test_a_file_of_offsets() -> None:
     ids=lambda content: ascii(content[:20]),
 )
 def test_a_file_that_has_no_offsets(content: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with raises_code(UsageError, "target", where="positions.json"):
         parse_offsets(content, "positions.json")
-
-    assert (caught.value.code, caught.value.where) == ("target", "positions.json")
 
 
 @given(st.text() | st.recursive(st.none() | st.integers() | st.floats() | st.text(), st.lists).map(json.dumps))
