@@ -1,7 +1,5 @@
 """For all tests: in CI a skipped test has not been passed, and no test sees the settings of whoever runs it."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Generator

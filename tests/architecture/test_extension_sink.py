@@ -1,7 +1,5 @@
 """One kind of sink is one module or folder: nothing else names it. A made-up one is run in ``tests/sinks``."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

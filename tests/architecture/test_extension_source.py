@@ -1,7 +1,5 @@
 """A kind of source that exists in this file only, registered by one line: what reads sources works with it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 The store is that of ``tests/support/shelf_kind.py``; Spark runs on it in ``tests/restart/test_stores.py``.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 from collections.abc import Iterator

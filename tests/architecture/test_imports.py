@@ -1,7 +1,5 @@
 """Who may import whom, and what starting the command line may not load."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

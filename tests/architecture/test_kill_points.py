@@ -1,7 +1,5 @@
 """Points at which tests kill a command, named as ``FILE:FUNCTION``, are functions of the source: no kill is missed."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Nothing that git keeps names a place of one machine, or the address of a package registry."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

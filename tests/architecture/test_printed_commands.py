@@ -1,7 +1,5 @@
 """Each command that a page, a hint, an error or a plan prints is built in ``core/commands``, and can be typed."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import io

@@ -1,7 +1,5 @@
 """scripts/lib.sh: an environment is used only where it was completed at its present place, for its present Python."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

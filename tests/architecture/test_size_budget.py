@@ -1,7 +1,5 @@
 """The size of the code and of the documentation is compared with its budget."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

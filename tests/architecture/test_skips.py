@@ -1,7 +1,5 @@
 """In CI a skip is a failure; elsewhere it is a skip. An expected failure is neither."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

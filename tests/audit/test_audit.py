@@ -1,7 +1,5 @@
 """What an audit makes of its results, and what it refuses before any process is started."""
 
-from __future__ import annotations
-
 import os
 import runpy
 import sys

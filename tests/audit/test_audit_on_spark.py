@@ -1,7 +1,5 @@
 """``slackwater audit`` on batch functions: three that are wrong are caught, one that is right passes."""
 
-from __future__ import annotations
-
 import json
 import signal
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Checkpoints and outputs: folders for files, junk, other formats, and numbers that no long can hold."""
 
-from __future__ import annotations
-
 from tests.bad_input.case import (
     BEYOND_64_BITS,
     BINARY,

@@ -1,7 +1,5 @@
 """Command lines: verbs, options and values that cannot be used as typed."""
 
-from __future__ import annotations
-
 from tests.bad_input.case import BEYOND_64_BITS, CHECKPOINT, LONG, Case, refused, remove
 
 CASES = (

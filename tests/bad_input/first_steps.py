@@ -1,7 +1,5 @@
 """``init``, ``completion``, ``home accept`` and ``--debug``."""
 
-from __future__ import annotations
-
 from tests.bad_input.case import LONG, Case, fifo, folder, forbid, in_a_process, largest_file, link, loop, write
 
 HOME = ".slackwater/home.json"

@@ -1,7 +1,5 @@
 """Ledgers: files that are none, and rows that Slackwater did not write."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tests.bad_input.case import BINARY, CHECKPOINT, DEEP, LEDGER, Case, cut, env, fifo, forbid, remove, sql, write

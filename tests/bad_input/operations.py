@@ -1,7 +1,5 @@
 """``undo``, and operations whose folder, plan, journal or record is not as they were left."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

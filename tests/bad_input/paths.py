@@ -1,7 +1,5 @@
 """Paths: files for folders and the other way round, missing, unreadable, pipes, loops, and names that are too long."""
 
-from __future__ import annotations
-
 import json
 
 from tests.bad_input.case import (

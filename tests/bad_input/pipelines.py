@@ -3,8 +3,6 @@
 A file that can be used ends with ``stream-unknown``: its streams are looked through, and none has the name asked for.
 """
 
-from __future__ import annotations
-
 from tests.bad_input.case import BINARY, LONG, Case, each, write
 
 HEAD = "import pathlib\nimport slackwater as sw\np = sw.Pipeline('x')\n"

@@ -1,7 +1,5 @@
 """Plan files that are none, consent that is missing, and files that a command writes: no half one, none unasked."""
 
-from __future__ import annotations
-
 from tests.bad_input.case import (
     BINARY,
     DEEP,

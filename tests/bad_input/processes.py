@@ -1,7 +1,5 @@
 """What a process is started with: no stdin, no working directory, another user's files, a full disk, odd encodings."""
 
-from __future__ import annotations
-
 from tests.bad_input.case import (
     LEDGER,
     STREAM_FILE,

@@ -1,7 +1,5 @@
 """``slackwater.toml`` and ``SLACKWATER_*``: what cannot be parsed, unknown keys, and values of wrong types."""
 
-from __future__ import annotations
-
 from tests.bad_input.case import BINARY, DEEP, LONG, Case, cd, each, env, fifo, folder, forbid, loop, write
 
 FILE = "slackwater.toml"

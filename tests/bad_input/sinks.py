@@ -1,7 +1,5 @@
 """Sinks of a pipeline file: what is no sink, and paths, formats and options of wrong types."""
 
-from __future__ import annotations
-
 from tests.bad_input.case import Case, each, write
 from tests.bad_input.pipelines import HEAD
 

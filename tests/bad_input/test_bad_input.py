@@ -1,7 +1,5 @@
 """Bad input: every row of the tables gives its exit code and its error, and changes nothing."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

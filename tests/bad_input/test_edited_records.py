@@ -1,7 +1,5 @@
 """Records of a home with values of other types, and other things that ended in a traceback."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import subprocess

@@ -1,7 +1,5 @@
 """Every case of the corpus that is there, for parametrised tests, and how one is opened."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import cache

@@ -1,7 +1,5 @@
 """Cheap and thorough checks of a checkpoint: silent on what Spark wrote, and not silent on any recorded edit."""
 
-from __future__ import annotations
-
 import random
 import re
 import shutil

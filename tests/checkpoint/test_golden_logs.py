@@ -1,7 +1,5 @@
 """Marks, offsets, watermarks, operators and counts of every real checkpoint, against what Spark reported."""
 
-from __future__ import annotations
-
 import ast
 import json
 from dataclasses import replace

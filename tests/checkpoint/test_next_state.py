@@ -1,7 +1,5 @@
 """The check before a start reads all state of format 2 that Spark loads: also what only a header names."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Every file of some checkpoints damaged in every way: never an exception, never a hang, never silently wrong."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How state is read where the plan of its batch is lost, and which partitions and files a batch has."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

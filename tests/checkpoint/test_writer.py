@@ -1,7 +1,5 @@
 """Edits of a checkpoint: no checksum is left of bytes that were replaced, and nothing is replaced by a rename."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """``slackwater adopt``, ``release`` and ``watch``, none of which changes the checkpoint of the user's own program."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

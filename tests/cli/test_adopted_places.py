@@ -1,7 +1,5 @@
 """``slackwater adopt`` of a checkpoint that was moved, of a copy, and of one checkpoint by several commands at once."""
 
-from __future__ import annotations
-
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """``slackwater audit`` before it starts anything: mistakes, and the targets that are to be confirmed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What ``check`` shows of streams, without Spark."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from slackwater.cli.common.comparison import CheckedPipeline, CheckedStream

@@ -1,7 +1,5 @@
 """Without ``--yes`` a plan is applied, or undone, only when the name of its stream is typed."""
 
-from __future__ import annotations
-
 import io
 import shutil
 from pathlib import Path

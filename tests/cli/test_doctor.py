@@ -1,7 +1,5 @@
 """``slackwater doctor`` on streams, on checkpoints that were never recorded, and on error texts."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

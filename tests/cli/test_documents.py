@@ -1,7 +1,5 @@
 """What the pages in docs/ promise of codes and documents is what the program does."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

@@ -1,7 +1,5 @@
 """Unread files: those in a source's directory that no entry of its log up to the newest batch lists."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from urllib.parse import quote

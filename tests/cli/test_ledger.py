@@ -1,7 +1,5 @@
 """``slackwater ledger --operations``: what is recorded of operations, and the commands for each."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 from collections.abc import Mapping

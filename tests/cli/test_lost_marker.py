@@ -1,7 +1,5 @@
 """The marker of a database's table is lost or set back: what is refused, and what is printed leads on."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing

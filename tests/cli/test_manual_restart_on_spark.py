@@ -1,7 +1,5 @@
 """What ``slackwater offsets`` reports of a manual restart is what Spark then does."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

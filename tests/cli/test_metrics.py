@@ -1,7 +1,5 @@
 """Metrics without Spark: what is served of a home, the port, and the names that dashboard and alerts use."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

@@ -1,7 +1,5 @@
 """Mistakes of a user: each gives a code, a place or a comparison, and its exit code; never a traceback."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

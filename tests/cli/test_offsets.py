@@ -1,7 +1,5 @@
 """``slackwater offsets``: positions, and what a manual restart would do."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A user who may read a home, but not write to it: what works, what does not, and the messages."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Each screen at two widths of a terminal, in a pipe and without colour: no word is broken, and nothing is cut."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

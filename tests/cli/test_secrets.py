@@ -1,7 +1,5 @@
 """A password that a user has to write somewhere is printed nowhere, and what Slackwater writes is private."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess

@@ -1,7 +1,5 @@
 """Every command on a stream whose sink does not show what it holds."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the quick commands load: nothing that is heavy and not needed."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

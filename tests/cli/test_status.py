@@ -1,7 +1,5 @@
 """``slackwater status`` on homes at every place of the number line."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

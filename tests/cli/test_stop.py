@@ -1,7 +1,5 @@
 """``slackwater stop``: asks, waits, and reports how it ended."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

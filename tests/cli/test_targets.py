@@ -1,7 +1,5 @@
 """What a LOCATION or the name of a STREAM means, for every verb that takes either."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """State files that are not read without ``--verify`` are named, and nothing is called healthy for them."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from pathlib import Path

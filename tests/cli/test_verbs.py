@@ -1,7 +1,5 @@
 """The verbs, their arguments and the functions that are called with these."""
 
-from __future__ import annotations
-
 import inspect
 import subprocess
 from pkgutil import resolve_name

@@ -4,8 +4,6 @@ A worker is killed in a batch, then the driver. Another driver, which shares onl
 one, continues, and rebuilds the last stage there. The rows of every stage are those of an uninterrupted run.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """A driver is paused in a batch (``kill -STOP``); another takes over its lease; the first resumes (``kill -CONT``)."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """On a standalone cluster: a worker and the driver are killed in a batch, then it runs and is rebuilt elsewhere."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What an output of an example holds, as a multiset of rows, each as one text."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path

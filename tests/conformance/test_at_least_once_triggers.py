@@ -1,7 +1,5 @@
 """Continuous processing and real-time mode from a real topic to another, killed and run again."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

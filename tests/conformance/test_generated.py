@@ -1,7 +1,5 @@
 """Sources without an end: they number their rows, so that none may be missing and none there twice."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

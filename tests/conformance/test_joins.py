@@ -1,7 +1,5 @@
 """Every join of the guide: of a stream with a table, and of streams."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

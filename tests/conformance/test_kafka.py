@@ -1,7 +1,5 @@
 """Every way to read topics, on a real broker."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

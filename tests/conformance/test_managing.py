@@ -1,7 +1,5 @@
 """Managing and monitoring queries: several in one session, a listener of the user's own, spark.streams."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

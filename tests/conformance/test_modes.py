@@ -1,7 +1,5 @@
 """Every output mode of the guide."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

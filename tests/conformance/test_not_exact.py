@@ -3,8 +3,6 @@
 Each is run, killed in the middle of a batch and run again, in JVMs of its own: what is lost or repeated is shown.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import select

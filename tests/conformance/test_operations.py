@@ -1,7 +1,5 @@
 """Every operation of the guide on one stream."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Real-time mode, as far as PySpark goes, and foreach with continuous processing."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import subprocess

@@ -4,8 +4,6 @@ With 200, Spark's default, three kinds: a batch of them takes seconds. A run has
 a checkpoint (``treatments.py``). A draw is repeated with ``SLACKWATER_TEST_SEED``.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import time

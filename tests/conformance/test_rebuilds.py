@@ -8,8 +8,6 @@ Not compared with a run over all of the input at once: the first run ends with a
 drops rows as late by the newest watermark, and by the one before it where the next batch has input.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Outputs on servers: topics of a real broker, a table of a real PostgreSQL."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every kind of output that needs no server."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

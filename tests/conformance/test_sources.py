@@ -1,7 +1,5 @@
 """Every option of the guide's file source."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

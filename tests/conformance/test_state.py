@@ -1,7 +1,5 @@
 """Arbitrary state: functions of the user's own over all rows of a key."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The table of docs/reference/conformance.md names every item of the guide, and every example."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

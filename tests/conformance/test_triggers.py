@@ -1,7 +1,5 @@
 """Every trigger of the guide, run as the example says, without ``--until-caught-up``."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every operation that the guide calls unsupported is refused before its stream starts, with what to do instead."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs on one half of the input and then on the rest, and what is done to checkpoints between the two."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The broker of the demo is a real one: it keeps records, has them after a restart, and exits when it is stopped."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

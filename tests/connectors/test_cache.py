@@ -1,7 +1,5 @@
 """What gets into the cache, and what does not."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The ways to get a jar, with programs that stand for Java and Maven."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

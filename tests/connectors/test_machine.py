@@ -1,7 +1,5 @@
 """Which Java is used where neither JAVA_HOME nor PATH names a fitting one."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The locked Kafka jars in a real Spark: read, write, and continue after a stop, against a real broker."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from importlib import metadata

@@ -1,7 +1,5 @@
 """Errors as users of the library catch them."""
 
-from __future__ import annotations
-
 import pytest
 
 import slackwater as sw

@@ -1,7 +1,5 @@
 """What is replaced before text is shown or stored, and what must stay readable."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

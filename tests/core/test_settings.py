@@ -1,7 +1,5 @@
 """Settings: where they come from, which wins, and what is refused."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The comparison sees a row that is changed, missing, doubled or not committed."""
 
-from __future__ import annotations
-
 import ast
 import json
 from collections import Counter

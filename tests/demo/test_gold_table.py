@@ -1,7 +1,5 @@
 """The demo's table in PostgreSQL: in a schema of its own, held while a batch waits, and gone at the end."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """``slackwater init``: an example project that runs as it is, from a checkout and from a wheel."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -4,8 +4,6 @@ The file system of the tests' JVMs holds each stage before it plans a batch, bef
 batch, or before the batch is committed, until all three are held.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A case of a check: a checkpoint that Spark wrote, an edit of it, and whether the check fires then."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import re

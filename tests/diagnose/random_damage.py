@@ -1,7 +1,5 @@
 """Damage by a seed: one edit of one file of a checkpoint, as disks, copies and people make it."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from pathlib import Path

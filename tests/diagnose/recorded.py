@@ -1,7 +1,5 @@
 """What a ledger adds to the facts of a checkpoint, for checks that need it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Edits that change what a file of a checkpoint says, with Hadoop's checksum of it deleted."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Every code that a verdict can have is explained, with headings that are complete and commands that can be typed."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

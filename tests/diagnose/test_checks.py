@@ -1,7 +1,5 @@
 """Each check fires on an edited checkpoint and not on its near neighbours; its texts are complete."""
 
-from __future__ import annotations
-
 import json
 import pkgutil
 from pathlib import Path

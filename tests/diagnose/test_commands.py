@@ -3,8 +3,6 @@
 That each of the number line can be parsed is in ``tests/diagnose/test_number_line.py``.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Every failure of the catalogue is found, refused, or listed as not detectable with the reason."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from slackwater.diagnose.catalogue import known_failures

@@ -1,7 +1,5 @@
 """What checks and the number line find together."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

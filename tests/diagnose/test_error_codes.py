@@ -1,7 +1,5 @@
 """The table of error codes has exactly the codes and kinds that the package raises."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

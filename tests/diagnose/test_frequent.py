@@ -1,7 +1,5 @@
 """Each of the most frequent and of the silent failures has a test end to end, or a reason why it can have none."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

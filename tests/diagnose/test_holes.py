@@ -1,7 +1,5 @@
 """Numbers that are missing from a sequence."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Positions of a Kafka source, compared with a real broker."""
 
-from __future__ import annotations
-
 import json
 import socket
 import time

@@ -4,8 +4,6 @@ w is the newest batch the sink shows, r the batch that Spark would run next, o, 
 committed batch and batch whose state can be loaded.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Each check and each change is complete: its texts, commands that can be typed, and a place in the order."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from typing import Any

@@ -1,7 +1,5 @@
 """Changes of programs that need no plan: sources of other kinds, functions, options."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

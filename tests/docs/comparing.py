@@ -1,7 +1,5 @@
 """Compares what a page shows for a command with what the command prints: apart from times, ids, numbers and paths."""
 
-from __future__ import annotations
-
 import re
 
 from tests.docs.reader import Typed

@@ -1,7 +1,5 @@
 """Follows a page of the documentation as a reader does: types its commands into one shell, in an empty folder."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The pipeline of the guide "From foreachBatch to a sink": MERGE, an upsert and two outputs, each row once."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The recipes of docs/guides/service.md: manifests by the operators' own schemas, and each command by its parser."""
 
-from __future__ import annotations
-
 import ast
 import json
 import lzma

@@ -1,7 +1,5 @@
 """The documentation as a site: built without a warning, and shown without a network."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import time

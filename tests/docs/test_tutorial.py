@@ -1,7 +1,5 @@
 """The tutorial, typed as it is written: every command works, and prints what the page shows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

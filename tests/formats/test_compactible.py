@@ -1,7 +1,5 @@
 """Compacted logs: names, intervals, and laying out a log that Spark reads as exactly these entries."""
 
-from __future__ import annotations
-
 import base64
 import random
 import struct

@@ -1,7 +1,5 @@
 """Text logs: what is rendered is parsed, what Spark wrote is rendered byte for byte, what is damaged is an error."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """A home on S3 whose answers are cut off or throttled: refused or sent again; nothing is lost or taken for complete."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A home on an object store, with its ledger on this machine: planned, applied and taken back without a local file."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from urllib.parse import unquote

@@ -1,7 +1,5 @@
 """A home that was moved or copied is recognised."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """``slackwater home accept`` is killed before each of its changes, and typed again: nothing is missing or mixed."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

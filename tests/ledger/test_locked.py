@@ -1,7 +1,5 @@
 """A ledger that another process has locked: the user is informed, the command waits, and in the end it gives up."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

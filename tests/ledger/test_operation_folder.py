@@ -1,7 +1,5 @@
 """An operation's folder, from which a lost ledger is restored: values that no database can hold are left out."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What names code or a place is used only where this user or root has put it there, and is no link to elsewhere."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path

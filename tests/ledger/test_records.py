@@ -1,7 +1,5 @@
 """What a ledger records of streams, runs, batches and marks, on each database that it may be kept in."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What ``apply`` and ``undo`` refuse: what has changed since the plan, what a replay finds, operations left halfway."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What ``run``, ``status`` and ``plan`` refuse: the number line, whose home and output it is, and plans."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -4,8 +4,6 @@
 Spark would start: when the stream has been registered, checked, and given its output.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

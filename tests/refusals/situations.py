@@ -4,8 +4,6 @@
 these are typed. Where it names none, it must say what a person has to do (``says``), which ``by_hand`` does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A second apply, a second undo, an undo that comes too late, and a home that was copied without its outputs."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

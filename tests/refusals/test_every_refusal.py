@@ -1,7 +1,5 @@
 """Every refusal leads on: what it prints is typed until the stream can run, or it says what a person has to do."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

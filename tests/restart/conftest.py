@@ -1,7 +1,5 @@
 """Fixtures of the restart tests: workspaces in which a pipeline runs, is killed, rebuilt and finished."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

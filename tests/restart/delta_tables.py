@@ -3,8 +3,6 @@
 The checks serve tables of Iceberg, too.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path

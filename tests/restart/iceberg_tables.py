@@ -1,7 +1,5 @@
 """Workspaces whose output is an Iceberg table, in a directory or in a catalog, read without the code under test."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

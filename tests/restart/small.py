@@ -3,8 +3,6 @@
 What a command prints as its next step is read from its output and typed, as a user would.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """A workspace whose home, checkpoint and output are on a store, with its ledger and its input on this machine."""
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

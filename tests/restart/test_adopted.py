@@ -1,7 +1,5 @@
 """Queries that Slackwater does not run: their own program restarts on its own path, and writes every row once."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

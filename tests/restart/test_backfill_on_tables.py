@@ -1,7 +1,5 @@
 """Backfills of Kafka and files into PostgreSQL, Delta and Iceberg, killed, continued and undone: each row once."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

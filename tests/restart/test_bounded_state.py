@@ -1,7 +1,5 @@
 """Rebuilds start at the first batch that contributes, and no row differs; one that starts later is noticed."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """What a replay computes depends on more than the recorded ranges: on settings, and on which rows the code reads."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

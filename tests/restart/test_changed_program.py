@@ -1,7 +1,5 @@
 """State means what the code meant that made it: changed code is compared with that before anything is started."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

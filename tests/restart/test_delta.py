@@ -1,7 +1,5 @@
 """Streams into Delta tables, killed around the table's commit, rebuilt, cut and undone: each row is there once."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``apply`` killed at each step of a cut of a Delta table, and continued by the command that ``status`` prints."""
 
-from __future__ import annotations
-
 import shlex
 
 import pytest

@@ -1,7 +1,5 @@
 """A bug of the first of three stages, corrected: all go back, killed in the middle, and the last one is exact."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shlex

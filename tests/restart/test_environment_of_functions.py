@@ -1,7 +1,5 @@
 """State that Python functions made with another value, variable or time zone is not continued without a word."""
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 from pathlib import Path

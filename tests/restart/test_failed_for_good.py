@@ -1,7 +1,5 @@
 """Failures that a restart cannot fix: said with a next step that works where there is one; several watermarks, too."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

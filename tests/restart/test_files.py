@@ -1,7 +1,5 @@
 """Killed at each point of a batch, rebuilt at the last written one, finished: the output is the uninterrupted run's."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.restart.scenario import FileClicks, Workspace

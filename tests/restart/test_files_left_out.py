@@ -1,7 +1,5 @@
 """Files that are too old to be listed again, though a batch has read them: refused, then read at the user's word."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """Resume, replay and reset of queries with and without state, on both state stores: rows as of an uninterrupted run."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Each goal on HDFS and on S3, for windows and for a join: killed, continued, undone, finished; rows equal."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

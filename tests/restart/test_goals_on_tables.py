@@ -1,7 +1,5 @@
 """Resume, replay and reset of an aggregation into Delta and PostgreSQL tables: rows as of a stream that went on."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Streams into Iceberg tables, killed around each commit of a batch, rebuilt, cut, undone: each row is there once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 ``status``, the cut and its undo need no Spark; ``apply`` is killed at each step of a cut.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """A join without a bound of event times: Spark runs no batch without data for it, and a restart plans none."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The restart tests on a real Kafka broker: three partitions, ``subscribe``, ``maxOffsetsPerTrigger``."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time

@@ -3,8 +3,6 @@
 Points are drawn by a seed, which is printed: SLACKWATER_KILL_SEED takes another, SLACKWATER_KILL_POINTS=all all points.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Deleted checkpoints, unreadable sinks, batches that are not recorded, killed applies: exact, or refused."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """The marker table of PostgreSQL outputs is dropped: what is printed, typed as it is, leaves each row once in them."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Deleted input, a torn log, a deleted ledger, copied homes: refused or exact, and nothing good is overwritten."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """The pending no-data batch after a kill is planned at the next start: rows equal an uninterrupted run's."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

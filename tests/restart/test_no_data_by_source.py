@@ -1,7 +1,5 @@
 """Killed before the pending no-data batch: whether the source has unread data is for the source itself to say."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """State other than one windowed aggregation on HDFS-backed stores: rebuilt exactly on RocksDB."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A rebuild reads the files that were read: one that was replaced meanwhile is refused by its name."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

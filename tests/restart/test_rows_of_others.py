@@ -1,7 +1,5 @@
 """Outputs that others write to as well: a swap, a cut and their undo leave rows of others, or are refused."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A restart and a rebuild of queries with several watermarks are exact, which a restart of plain Spark is not."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

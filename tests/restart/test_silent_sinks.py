@@ -4,8 +4,6 @@ One application with a stream for each sink. The stream ``copied`` is held insid
 when its rows are written and not committed.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -3,8 +3,6 @@
 The file sink has the batch and would skip it unread; the run completes it without output first.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from functools import partial

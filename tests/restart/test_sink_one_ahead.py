@@ -1,7 +1,5 @@
 """The sink holds the batch that would run next, which is not planned: refused, and led to a right result."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

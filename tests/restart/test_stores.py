@@ -3,8 +3,6 @@
 Other goals on S3 and on HDFS: ``test_goals_on_stores.py``.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from functools import partial

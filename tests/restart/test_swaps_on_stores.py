@@ -1,7 +1,5 @@
 """An output of files on S3 and on HDFS, swapped and backfilled by commands that are killed, finished and undone."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

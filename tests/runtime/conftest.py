@@ -1,7 +1,5 @@
 """A project for each test; whatever it started has exited afterwards."""
 
-from __future__ import annotations
-
 import importlib.metadata
 from collections.abc import Iterator
 from pathlib import Path

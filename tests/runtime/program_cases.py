@@ -1,7 +1,5 @@
 """Edits of queries, with what they mean for kept state: built with Spark by ``programs/program_cases.py``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from pyspark.sql import DataFrame

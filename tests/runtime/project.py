@@ -1,7 +1,5 @@
 """A project in a folder of its own: a pipeline file, input files, and the commands that are run on them."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Mapping

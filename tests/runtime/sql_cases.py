@@ -1,7 +1,5 @@
 """Edits of queries in SQL with ``WITH``, and of parts of expressions that the JSON of a plan does not have."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from pyspark.sql import DataFrame

@@ -1,7 +1,5 @@
 """Whether a source has data that a query has not read, for kinds of sources and their options, in a real Spark."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

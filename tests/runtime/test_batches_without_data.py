@@ -1,7 +1,5 @@
 """Spark runs a batch without data for exactly the queries whose profile says so."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

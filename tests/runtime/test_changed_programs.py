@@ -1,7 +1,5 @@
 """Each edit of the table has the right effect on kept state. DataFrames are built with Spark; no query is started."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

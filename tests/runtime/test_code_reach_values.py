@@ -1,7 +1,5 @@
 """Edits of what a function uses in ways that its own text does not show: data files, registries, keyword arguments."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

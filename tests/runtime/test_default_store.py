@@ -1,7 +1,5 @@
 """A configuration of Hadoop whose default file system is HDFS, where Spark would look for paths without a scheme."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """After a drain at any time the running batch is committed; Spark interrupts a batch that is stopped while planned."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A run that ends by itself, with a connector whose source fixes the end of the run after one batch."""
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Without Java or PySpark, or with settings that Spark does not take, a run ends at once with a hint."""
 
-from __future__ import annotations
-
 import os
 import sysconfig
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Each failure code is derived from the exceptions of the Spark at hand: real queries fail in each of these ways."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A batch function of a sink fails: what the failure is called, from the messages that PySpark makes of it."""
 
-from __future__ import annotations
-
 from slackwater.runtime.run.failures import OUR_PACKAGE, classify
 
 HEAD = """[FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred in the user provided function in foreach batch sink.

@@ -1,7 +1,5 @@
 """Failures: a permanent one stops its stream alone; one that may pass is tried again, a few times, with each reason."""
 
-from __future__ import annotations
-
 from functools import partial
 from hashlib import sha256
 

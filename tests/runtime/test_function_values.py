@@ -1,7 +1,5 @@
 """A value that a Python function takes with it counts, in whatever way it got there. Starts no query."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The guard: a number line that does not agree is refused, with a name and a remedy, and nothing is changed."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from pathlib import Path

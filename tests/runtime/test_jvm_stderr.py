@@ -1,7 +1,5 @@
 """What Java writes to stderr reaches the user, except one warning that does not concern the user's pipeline."""
 
-from __future__ import annotations
-
 import logging
 import socket
 import struct

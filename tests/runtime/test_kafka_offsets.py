@@ -1,7 +1,5 @@
 """The offsets that a real broker has, the oldest and the end, for each Kafka source of a query."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from importlib import metadata

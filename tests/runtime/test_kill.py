@@ -1,7 +1,5 @@
 """After ``kill -9`` at any time the ledger lacks at most the newest batches, and the next run continues exactly."""
 
-from __future__ import annotations
-
 import os
 import random
 import time

@@ -1,7 +1,5 @@
 """Settings reach Spark without appearing in the command line of a process."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

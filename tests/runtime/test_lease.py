@@ -1,7 +1,5 @@
 """One writer: a second run is refused while the first lives, and waits for the JVM that a killed driver left behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 

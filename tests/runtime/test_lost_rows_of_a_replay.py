@@ -1,7 +1,5 @@
 """A replayed batch whose records a real broker has removed fails, although the source leaves lost records out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A kind of source that the tests register, asked for positions through a query of Spark that reads it."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Metrics of a run: what Prometheus reads while the streams run is what the ledger has afterwards."""
 
-from __future__ import annotations
-
 import re
 import signal
 from http import HTTPStatus

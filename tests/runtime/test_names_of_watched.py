@@ -1,7 +1,5 @@
 """Names of watched queries: a name becomes a folder of the home, so a query of another name is known by its id."""
 
-from __future__ import annotations
-
 import pytest
 
 from slackwater.runtime.application.watch import name_of_stream

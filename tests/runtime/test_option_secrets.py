@@ -1,7 +1,5 @@
 """Secrets that a function gives to PySpark's own readers are masked in whatever repeats them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """The settings of a session while a query is built under those of another run, and afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Names of output folders that Hadoop reads specially: rows arrive once, in the folder named, or the run is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """An output shares no directory with another output, a checkpoint, the home or a source: refused at the start."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

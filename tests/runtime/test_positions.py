@@ -1,7 +1,5 @@
 """The positions of real sources at each target: a query that continues there reads exactly the rows after it."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """What is recorded of a process: variables that functions name, and settings of executors; digests, and no secrets."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is recorded of the end of a run decides on the pending no-data batch, also once an operation was applied."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Streams that are refused, cannot be built or are held elsewhere: the others of the file run, and each is named."""
 
-from __future__ import annotations
-
 import pytest
 
 from slackwater.ledger.lease import Lease

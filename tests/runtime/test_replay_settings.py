@@ -1,7 +1,5 @@
 """A batch is replayed under the SQL settings of the run that executed it, whatever the present session's are."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

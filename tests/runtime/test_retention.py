@@ -1,7 +1,5 @@
 """How far back rows matter, from Spark's plan, and whether the query asks for batches without data."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``--until-caught-up``: stages in order, each to its end; what was broken stops only what reads it."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

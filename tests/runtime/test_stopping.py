@@ -1,7 +1,5 @@
 """Stopping: a drain finishes the running batch and starts no other, whoever requests it; nothing is left behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sqlite3

@@ -1,7 +1,5 @@
 """A stream's function is the user's own code: whatever it raises becomes one message. No Spark is needed for that."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Starts and restarts of a stream without Spark: what ends them is a ledger, a lease or a request to stop."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Settings of a stream: its session's alone, recorded, compared and replayed; what a session cannot have is refused."""
 
-from __future__ import annotations
-
 import ast
 import json
 import shutil

@@ -1,7 +1,5 @@
 """A run as a service: what systemd is told, ``/live`` and ``/ready``, and a refused start that is held."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The time between two batches that a trigger asks for, as a run records it."""
 
-from __future__ import annotations
-
 import threading
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """``status`` after a real run: the files that came since are the lag."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The gate before a start, without Spark: which program counts, who accepted what, and what is recorded when."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast

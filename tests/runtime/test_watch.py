@@ -1,7 +1,5 @@
 """``slackwater.watch``: a query that Slackwater does not run is recorded byte for byte, and never disturbed."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A Kafka broker for the tests of a module, and a project for a test."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

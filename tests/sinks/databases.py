@@ -1,7 +1,5 @@
 """Outputs in databases for the contract suite, written by plain SQL and read the same way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path

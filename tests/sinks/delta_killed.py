@@ -1,7 +1,5 @@
 """Kills what changes a Delta table before each change to a file, in processes of their own (``change_delta``)."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

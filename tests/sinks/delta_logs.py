@@ -1,7 +1,5 @@
 """Delta tables written and read without the code under test and without a library: the log as PROTOCOL.md has it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ A catalog is a database in SQLite or PostgreSQL with the tables that Iceberg's J
 a folder names it as Spark does.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Changes the table of a catalog as a step of an operation does, in a process that is killed at a point of it."""
 
-from __future__ import annotations
-
 import os
 import signal
 from functools import partial

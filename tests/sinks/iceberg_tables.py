@@ -3,8 +3,6 @@
 pyiceberg numbers metadata by other names than a Hadoop catalog: each commit is copied to ``vN.metadata.json``.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Mapping

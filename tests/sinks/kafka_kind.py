@@ -1,7 +1,5 @@
 """A Kafka topic for the contract suite, written by plain transactions and read by a plain consumer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """The kinds of the contract suite: a factory each. A new kind of sink adds a factory here and no test."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Outputs of Spark's file sink, written and read without the code under test."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the tests of swaps share: a swap is made and undone with the backup of one operation."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Protocol
 

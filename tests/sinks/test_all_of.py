@@ -1,7 +1,5 @@
 """Several sinks as one: which can be, whose marks count, and that each output keeps its own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace

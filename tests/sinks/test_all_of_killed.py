@@ -1,7 +1,5 @@
 """A batch into PostgreSQL and Delta, killed before, between and after the two commits: each row is once in both."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """What every output promises, tried on each registered kind: marks, owner, cut and restore, killed at every step."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """A Delta table that Spark's own streaming writer fills: cut, staged and swapped under the id of the query."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from pathlib import Path

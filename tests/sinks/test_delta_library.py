@@ -1,7 +1,5 @@
 """What a swap writes by deltalake: statistics, partitions, columns, constraints, as its own writer has them."""
 
-from __future__ import annotations
-
 import base64
 import json
 import struct

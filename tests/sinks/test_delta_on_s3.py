@@ -1,7 +1,5 @@
 """Delta tables on a real S3 API, written by deltalake with a stream's transactions: cut, undone, staged, swapped."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

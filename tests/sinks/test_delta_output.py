@@ -1,7 +1,5 @@
 """Delta tables as outputs, beyond the contract suite: merges, compactions, other writers, cuts that were undone."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Mapping

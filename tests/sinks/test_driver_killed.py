@@ -1,7 +1,5 @@
 """The driver is killed when one of two tasks of a batch has ended: after a restart each row is there once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow.parquet

@@ -1,7 +1,5 @@
 """The file sink's output without a JVM: what only this kind of output can get wrong."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator

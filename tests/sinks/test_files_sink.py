@@ -1,7 +1,5 @@
 """What ``sinks.files`` takes, and when two streams have one output."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What a batch function is given: an id that is an int, and a transaction that cannot be used twice for one batch."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Formats of the file sink in a real Spark, partitioned: each row once, also after a restart."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections import Counter

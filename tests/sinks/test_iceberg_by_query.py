@@ -1,7 +1,5 @@
 """An Iceberg table that Iceberg's own streaming sink fills: a batch is taken out and put back, and nothing else."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables of a JDBC catalog as outputs, without Spark: mark, owner, cut, swap, other writers, kills, settings."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal

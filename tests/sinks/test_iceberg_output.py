@@ -1,7 +1,5 @@
 """Iceberg tables as outputs, beyond the contract suite: other writers, rollbacks, expired snapshots, damage, kills."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

@@ -1,7 +1,5 @@
 """How a Kafka cluster is reached: what is recorded of it, where secrets stay, which changes are the same sink."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The broker is killed while a batch is written to a topic, and started again: each row is there once."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

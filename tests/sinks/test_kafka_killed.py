@@ -1,7 +1,5 @@
 """Kafka sinks in a real Spark: killed at each point of a batch, rebuilt, read by a later stage, at least once."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Transactions of the exactly-once Kafka sink on a real broker, without Spark: fences, lost replies, marks, logins."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import socket

@@ -1,7 +1,5 @@
 """The marker's protocol on PostgreSQL and SQLite: each batch once, and never by a run that was replaced."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace

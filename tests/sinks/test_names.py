@@ -1,7 +1,5 @@
 """Names of ``slackwater.sinks``: those that exist, and the error for those that do not."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """The database server crashes while a batch is written: the batch is written again, and each row is there once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import psycopg

@@ -1,7 +1,5 @@
 """A run that is killed at each point of a batch: the next one leaves each row once in the table."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

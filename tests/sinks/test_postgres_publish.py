@@ -1,7 +1,5 @@
 """Publishing and what can go wrong with the server, without Spark: staged tables are made by SQL."""
 
-from __future__ import annotations
-
 import socket
 import tempfile
 import threading

@@ -1,7 +1,5 @@
 """A Delta table staged and swapped, without Spark: logs are written by hand, and read by deltalake, too."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The file sink's output staged and swapped, without a JVM: manifests, kills at each step, refusals."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Outputs of files on stores that cannot exchange directories, swapped by their manifest: killed at each change."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

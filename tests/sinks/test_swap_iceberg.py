@@ -1,7 +1,5 @@
 """An Iceberg table built on a branch and swapped, without Spark: pyiceberg writes the tables, and reads them, too."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Mapping

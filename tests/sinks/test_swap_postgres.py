@@ -1,7 +1,5 @@
 """A table of PostgreSQL staged and swapped, without Spark: rows are written by SQL, and read the same way."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Mapping

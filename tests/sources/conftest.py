@@ -1,7 +1,5 @@
 """The registry with one kind more than the product has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Examples of every kind of source: three positions in order, and the source's own log. A new kind adds a line here."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from slackwater.sources.common.contract import SourceEntries

@@ -1,7 +1,5 @@
 """A kind of source that exists in the tests only: ``{"page":5}`` of a book of ten lines a page."""
 
-from __future__ import annotations
-
 import json
 
 from slackwater.sources.common.contract import EmptyBase, Reach, SourceEntries, SourceRange

@@ -1,7 +1,5 @@
 """The contract that every kind of source keeps, a kind that is made up here included."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

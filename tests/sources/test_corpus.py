@@ -1,7 +1,5 @@
 """Kinds, rows and logs of real checkpoints, against what Spark itself reported of their sources."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A source file counts as the one that was read by its time and, where it was recorded, its size."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The stores of the contract: a factory each. A new kind of store adds a factory here and no test."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``[storage.s3]``: credentials are read from where they are referred to, reach every client, and are shown nowhere."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What every store promises, tried on each of them."""
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Iterator

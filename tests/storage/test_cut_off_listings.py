@@ -1,7 +1,5 @@
 """A page of a listing that S3 does not send whole: it is sent again, or the listing fails; it is never shorter."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial

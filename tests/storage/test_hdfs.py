@@ -1,7 +1,5 @@
 """WebHDFS where it fails: what a NameNode has not done is sent again, and nothing that failed is taken for absent."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

@@ -1,7 +1,5 @@
 """What Spark is given for a store: the URI, the connector, and the settings by which it reaches the same place."""
 
-from __future__ import annotations
-
 import pytest
 
 from slackwater.storage.open import connectors_of, session_settings_of, spark_uri

@@ -1,7 +1,5 @@
 """What only a local disk can promise or do."""
 
-from __future__ import annotations
-
 import os
 import tracemalloc
 import uuid

@@ -1,7 +1,5 @@
 """S3 has done what was asked, and its answer is lost: what was written is there, whatever the client is left with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path

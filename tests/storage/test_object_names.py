@@ -1,7 +1,5 @@
 """Names of objects that fsspec would take for patterns, which other objects match."""
 
-from __future__ import annotations
-
 from slackwater.storage.open import open_write_store
 
 

@@ -1,7 +1,5 @@
 """What an inspection of an S3 store costs: requests, as each takes its time and is paid for."""
 
-from __future__ import annotations
-
 import gc
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """What a command shows while a store does not answer, and when it ends."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """A home whose stream Slackwater does not run: the user's own program names its checkpoint, ``watch`` recorded it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

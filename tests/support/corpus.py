@@ -1,7 +1,5 @@
 """Real checkpoints, written by Spark itself: an archive for each version, unpacked once for a test session."""
 
-from __future__ import annotations
-
 import shutil
 import tarfile
 import tempfile

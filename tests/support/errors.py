@@ -1,7 +1,5 @@
 """An error is named by its class and its code."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TypeVar

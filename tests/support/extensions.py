@@ -1,7 +1,5 @@
 """What the tests of added kinds share: operations that are killed, and distributions with an entry point."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

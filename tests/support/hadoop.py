@@ -1,7 +1,5 @@
 """A file system in memory that renames as HDFS does, and fails where a test wants it to."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

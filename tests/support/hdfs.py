@@ -4,8 +4,6 @@ NameNode and DataNode run in JVMs of their own, on free ports of 127.0.0.1, and 
 classes are those in Spark's ``jars``; the connector group ``hdfs-server`` has the servers.
 """
 
-from __future__ import annotations
-
 import getpass
 import json
 import os

@@ -4,8 +4,6 @@ One stream, ``clicks/per_page``: windows of one minute, a watermark of ten, one 
 event times lie in the ten minutes from ``START_MS + N * STEP_MS``.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """A broker with a second listener, at which a user logs in."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager

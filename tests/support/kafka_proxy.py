@@ -4,8 +4,6 @@ The protocol's frames: a size, then for a request its api key, version and corre
 (https://kafka.apache.org/protocol). Replies name the broker's port; the proxy puts its own in its place.
 """
 
-from __future__ import annotations
-
 import socket
 import struct
 import threading

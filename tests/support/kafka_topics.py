@@ -1,7 +1,5 @@
 """Topics for tests: made, and read as a consumer that sees committed records only."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -5,8 +5,6 @@ link, truncate or remove below one folder, and kills the child before the n-th. 
 that make system calls of their own are not counted.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import signal

@@ -5,8 +5,6 @@ FUNCTION or CLASS.FUNCTION, at the NUMBER-th time (default: the first). The file
 else of the tests is imported into the killed process.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Kills a run of Slackwater for real, at a named point of a batch: python and JVM, by their own process ids."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Every contract test runs on each database that a ledger may be kept in."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path

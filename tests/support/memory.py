@@ -3,8 +3,6 @@
 A plugin of pytest: the folders of ``tmp_path`` are in memory where there is plenty. A killed process loses none.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

@@ -6,8 +6,6 @@ Hadoop's ABFS needs. The server of Google Cloud Storage is fake-gcs-server, from
 is started here, because the package's own class does not read what the server logs, which then stops at a full pipe.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What a file sink holds, by its own manifest: rows as multisets, whole or batch by batch."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

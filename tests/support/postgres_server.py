@@ -1,7 +1,5 @@
 """A PostgreSQL server of the tests' own, with a database for each test."""
 
-from __future__ import annotations
-
 import itertools
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Command lines run as a user runs them: started, waited for by what they do, signalled, and checked to have exited."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -7,8 +7,6 @@ stage of each query. Archive and jar are made once for each Spark and Java and k
 cannot use the archive loads its classes itself.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

@@ -4,8 +4,6 @@ The files of a replayed batch are those that a rebuild looks at: ``commits/N`` w
 of every state store that the batch leaves behind. Restarts with real Spark are in ``tests/restart``.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import uuid

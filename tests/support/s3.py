@@ -1,7 +1,5 @@
 """A real S3 API on this machine: the fixtures ``s3_endpoint`` and ``s3_location``."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import uuid

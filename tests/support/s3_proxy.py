@@ -1,7 +1,5 @@
 """A proxy before an S3 API that passes requests on, and loses answers, cuts them off or gives other ones."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Recorded ways to damage a checkpoint, each a function of one file (and a donor); used by tests of the reader."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ Root ignores permissions. There the folder is given to another account, and the 
 capabilities, as an ordinary user who does not own the folder. Elsewhere the write permission is taken away.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A made-up kind of store: a folder of this machine that can do no more than an object store, as ``shelf:///folder``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

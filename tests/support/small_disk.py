@@ -1,7 +1,5 @@
 """A real disk that is soon full: a file system in memory of a few megabytes, which can be made larger."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tempfile

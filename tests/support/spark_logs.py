@@ -1,7 +1,5 @@
 """Log entries as Spark writes them, for tests of what reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from slackwater.core.checkpoint import SinkFile, SourceFile

@@ -1,7 +1,5 @@
 """Projects with later stages, without Spark: ``clicks/per_page``, and streams that read the files of its output."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

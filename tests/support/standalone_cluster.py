@@ -1,7 +1,5 @@
 """A standalone cluster of Spark from PySpark's own jars: a master and workers of one core, on 127.0.0.1."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """A project without Spark whose home is on a store, with its ledger, its input and its output on this machine."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager

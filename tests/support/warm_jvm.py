@@ -4,8 +4,6 @@ A JVM of its own costs a command more processor time than its batches do. Comman
 Spark keeps one context in a JVM, so that two commands cannot use it at a time.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

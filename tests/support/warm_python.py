@@ -5,8 +5,6 @@ directory, an environment, outputs and an exit code of its own, and can start a 
 killed start a Python of their own.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import os

@@ -1,7 +1,5 @@
 """Damage of a checkpoint that ``slackwater doctor`` knows, each made by one edit of its files."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An application with its input, run by plain Python or by Slackwater, and what it leaves behind."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

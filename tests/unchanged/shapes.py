@@ -1,7 +1,5 @@
 """The applications as data: how each is started, which queries it has, and how their rows are read."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Applications that start their own queries: killed, rebuilt from their own file, finished without Slackwater."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

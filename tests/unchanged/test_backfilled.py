@@ -1,7 +1,5 @@
 """Backfills of applications: killed, continued as printed, undone; plain Python goes on with the program."""
 
-from __future__ import annotations
-
 import json
 import random
 import sys

@@ -1,7 +1,5 @@
 """A program with a session of Spark Connect, with a real server: recognised, refused, and its checkpoint is of use."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Tables of applications are cut: killed, the checkpoint lost, continued as printed, finished by plain Python."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """The session of an application has the settings of the command line and slackwater.toml, and ends with its driver."""
 
-from __future__ import annotations
-
 import json
 import signal
 import zipfile

@@ -1,7 +1,5 @@
 """All applications: killed, adopted, damaged, repaired by the printed commands, finished without Slackwater."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """What Spark's own writers of Delta and Iceberg tables leave in their commits: the query's id and the batch."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections import Counter

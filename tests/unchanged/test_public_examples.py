@@ -1,7 +1,5 @@
 """Examples of Spark's own distribution (``pyspark/examples/src/main/python/sql/streaming``), as they are installed."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

@@ -1,7 +1,5 @@
 """Which files are applications, what names them, and where their writers write: without a JVM."""
 
-from __future__ import annotations
-
 import inspect
 import shutil
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """An unsupported query of an application is refused like a stream of a pipeline, and the application can handle it."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Applications that merge, write a table, or restart their own query: run by Slackwater and edited."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

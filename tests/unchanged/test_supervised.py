@@ -1,7 +1,5 @@
 """Programs that supervise their queries in a loop: reading their queries ends."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

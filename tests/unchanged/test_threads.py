@@ -1,7 +1,5 @@
 """Applications with threads of their own: they are waited for as Python does, and their queries are drained."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import threading

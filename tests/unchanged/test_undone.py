@@ -1,7 +1,5 @@
 """Operations on applications: killed, continued by the printed command, undone; plain Python finishes the program."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Rows in Avro against bytes made by the rules of ``SchemaConverters.toAvroTypeWithDefaults``."""
 
-from __future__ import annotations
-
 import ast
 import base64
 import json

@@ -1,7 +1,5 @@
 """Streams and checkpoints to make evidence of; each returns the arguments that name it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path

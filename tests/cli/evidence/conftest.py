@@ -1,7 +1,5 @@
 """Bundles as a user makes them, in this process."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from collections.abc import Callable

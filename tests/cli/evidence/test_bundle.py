@@ -1,7 +1,5 @@
 """``slackwater evidence``: what is in a bundle, and that nothing else is written."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What the drawings choose to show, for marks, files and times of any size."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

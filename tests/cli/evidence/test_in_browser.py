@@ -1,7 +1,5 @@
 """The page in a real browser, without a network: on a screen, on a phone, in the dark and on paper."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from collections.abc import Iterator

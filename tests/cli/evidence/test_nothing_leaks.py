@@ -1,7 +1,5 @@
 """No row and no secret is in a bundle, wherever they were planted: every file of it is searched."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """The command as a user runs it: exit codes, the page, the document, state rows, and what is no checkpoint."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

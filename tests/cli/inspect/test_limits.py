@@ -1,7 +1,5 @@
 """Files that are too large, or decompress to too much, are damage; the memory it takes to find out is small."""
 
-from __future__ import annotations
-
 import json
 import struct
 import subprocess

@@ -1,7 +1,5 @@
 """Edits of what a ledger has of the batches of a query that does not keep up."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 from slackwater.core.facts import Facts, HistoryFacts

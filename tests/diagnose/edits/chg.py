@@ -1,7 +1,5 @@
 """Edits that show a change of the query, or of what it pins."""
 
-from __future__ import annotations
-
 from tests.diagnose.cases import AGGREGATION, Case, nothing, remove
 from tests.diagnose.recorded import with_session, with_settings
 from tests.diagnose.rewriting import replace, swap

@@ -1,7 +1,5 @@
 """Delta tables as sources and as outputs of a query that Slackwater does not run."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

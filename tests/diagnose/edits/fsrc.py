@@ -1,7 +1,5 @@
 """Edits of the logs of file sources, and of the files that they list."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Positions of Kafka sources next to what their brokers have; ``test_kafka_positions`` asks real ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from slackwater.core.facts import Facts, HistoryFacts, SourceFacts

@@ -1,7 +1,5 @@
 """Edits of ``offsets/``, ``commits/`` and ``metadata``."""
 
-from __future__ import annotations
-
 from slackwater.core.facts import Facts, HistoryFacts
 from slackwater.formats.text_log import parse_offset_entry
 from tests.diagnose.cases import AGGREGATION, FILES, Case, both, nothing, output_in_place, remove, write

@@ -1,7 +1,5 @@
 """Edits of what other triggers and modes write."""
 
-from __future__ import annotations
-
 from tests.diagnose.cases import Case, nothing, remove
 from tests.diagnose.rewriting import replace
 

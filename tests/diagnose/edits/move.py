@@ -1,7 +1,5 @@
 """Edits of addresses in logs, as a move or a copy leaves them."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Edits that leave what two queries on one checkpoint leave."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A batch that is planned and not committed, under sinks that show nothing and others; the log of the file sink."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Edits of ``state/``."""
 
-from __future__ import annotations
-
 from tests.diagnose.cases import AGGREGATION, Case, both, nothing, remove, write
 from tests.diagnose.recorded import batch, skipping, with_history
 from tests.diagnose.rewriting import delete_folder

@@ -1,7 +1,5 @@
 """Edits of what other programs leave in a checkpoint, or remove from it."""
 
-from __future__ import annotations
-
 from tests.diagnose.cases import AGGREGATION, Case, both, nothing, remove, write
 from tests.diagnose.recorded import renaming_by_copies, with_settings
 from tests.diagnose.rewriting import delete_folder

@@ -1,7 +1,5 @@
 """Edits of versions of logs."""
 
-from __future__ import annotations
-
 from tests.diagnose.cases import AGGREGATION, Case, last_run, nothing, write
 from tests.diagnose.recorded import with_runs
 

@@ -1,7 +1,5 @@
 """Edits of watermarks in the logs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

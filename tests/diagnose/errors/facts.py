@@ -3,8 +3,6 @@
 The cases name these facts in place of files; ``diagnose.causes`` reads the files themselves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 
 from slackwater.diagnose.error_texts import Symptom

@@ -1,7 +1,5 @@
 """How error texts are found: in what is printed around them, in long logs, and which of several is first."""
 
-from __future__ import annotations
-
 import random
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """Streams that several files of cases use."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.diagnose.live.frame import COPIED, TOTALS, Stream, make_stream

@@ -1,7 +1,5 @@
 """What happens to the folder of a stream, as edits of it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

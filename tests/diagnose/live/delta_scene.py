@@ -1,7 +1,5 @@
 """A stream that reads a Delta table in its folder: what is one file elsewhere is one version of the table."""
 
-from __future__ import annotations
-
 import shutil
 from datetime import UTC, datetime, timedelta
 

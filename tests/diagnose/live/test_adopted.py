@@ -1,7 +1,5 @@
 """Failures of a plain query, which Slackwater never runs: its checkpoint is adopted after the failure."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Changes after which nothing has to be done: Spark continues, and so does a run, to the rows of an unchanged query."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Failures of batch functions that write a batch a second time, or skip one that they have never seen."""
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Failures of a batch function, which writes without Spark's knowledge."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence

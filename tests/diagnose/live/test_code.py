@@ -1,7 +1,5 @@
 """Failures by a change of the code: of a query with state, which Spark keeps without the code that made it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Failures of a Delta table that a stream reads."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.diagnose.live.delta_scene import DELTA, FAILS, FROM_TABLE, GOES_ON, TableScene

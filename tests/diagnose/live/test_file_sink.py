@@ -1,7 +1,5 @@
 """Failures of the output of Spark's file sink, which compacts its manifest every third batch."""
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 

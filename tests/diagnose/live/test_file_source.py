@@ -1,7 +1,5 @@
 """Failures of the input of a file source."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections import Counter

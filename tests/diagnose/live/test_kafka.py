@@ -1,7 +1,5 @@
 """Failures of a Kafka source, on a real broker."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Failures of ``offsets/``, ``commits/`` and ``metadata``."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.diagnose.live.damage import (

@@ -1,7 +1,5 @@
 """The output of a program that Slackwater never ran is moved: its manifest has the old addresses."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Where Spark cannot start on a damaged checkpoint, ``doctor --verify`` finds something: damages by a drawn seed."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

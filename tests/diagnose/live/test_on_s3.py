@@ -1,7 +1,5 @@
 """Failures of checkpoints and outputs on S3: another spelling of an address, and files that are made by renames."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

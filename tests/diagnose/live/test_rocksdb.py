@@ -1,7 +1,5 @@
 """Failures of the tables of a RocksDB state store."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import zipfile

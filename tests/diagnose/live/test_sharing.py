@@ -1,7 +1,5 @@
 """Failures by two queries that share a checkpoint or an output, or by two sources that change places."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

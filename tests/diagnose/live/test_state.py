@@ -1,7 +1,5 @@
 """Failures of state, and of what it is read with."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.diagnose.live.damage import Damage, in_order, remove, replaced

@@ -1,7 +1,5 @@
 """A batch function writes to a Delta table with an application id, and a new checkpoint counts from 0 again."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

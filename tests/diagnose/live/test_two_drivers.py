@@ -1,7 +1,5 @@
 """Two drivers of one query: a scheduler starts a second one while the first is still at work."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

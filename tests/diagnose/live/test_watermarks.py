@@ -1,7 +1,5 @@
 """Failures of watermarks: a source that delivers nothing, and rows that arrive late."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

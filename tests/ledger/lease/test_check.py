@@ -1,7 +1,5 @@
 """Before a write a run asks for its lease: an earlier and a later fence number, and a ledger that cannot be read."""
 
-from __future__ import annotations
-
 import os
 import pathlib
 import subprocess

@@ -1,7 +1,5 @@
 """A run that is killed while it registers a stream or restores a lost ledger: the home can be used, and is complete."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

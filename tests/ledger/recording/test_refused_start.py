@@ -1,7 +1,5 @@
 """A start that is refused leaves what is recorded of the stream as it was."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

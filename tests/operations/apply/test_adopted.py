@@ -3,8 +3,6 @@
 No process of Slackwater's runs such a query, so that there is no lease: what its files show counts.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -3,8 +3,6 @@
 At each step the checkpoint is the old one, the new one, or one that no query can start on.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Signs of life of a query on a store whose times are whole seconds, as those of S3 are."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

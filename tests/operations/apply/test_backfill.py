@@ -1,7 +1,5 @@
 """Backfills without Spark: what is free for them, that the stream keeps its place, and that undo restores all."""
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3

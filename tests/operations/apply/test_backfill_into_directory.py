@@ -1,7 +1,5 @@
 """Backfills into a directory, without Spark: the stream is not changed, and undo removes only what is its own."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

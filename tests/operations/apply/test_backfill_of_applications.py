@@ -1,7 +1,5 @@
 """Backfills and swaps of queries that a program of the user's starts, without Spark: who writes, and what is undone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

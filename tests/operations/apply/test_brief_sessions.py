@@ -1,7 +1,5 @@
 """Spark is started for a short life where an apply replays little, and for speed where it replays much."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

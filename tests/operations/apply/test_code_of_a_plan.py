@@ -1,7 +1,5 @@
 """``apply`` runs no code but that which the plan names by its digest."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Mapping

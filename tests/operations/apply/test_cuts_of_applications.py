@@ -1,7 +1,5 @@
 """A table that Spark's own writer fills is cut by a plan, without Spark: marks, kills, what is printed, undo."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Operations on a query that a program writes to Delta by Spark's own writer, without Spark: marks, kills, undo."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

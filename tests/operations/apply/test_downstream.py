@@ -1,7 +1,5 @@
 """Plans for several stages: who has to do what, one apply, one undo."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

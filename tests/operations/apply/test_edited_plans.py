@@ -1,7 +1,5 @@
 """An edited plan is refused before anything is changed, also with the digest of what it says now."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Rebuilders with one fault each: every one is noticed before the new checkpoint is used, and nothing is changed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Resume and replay on damaged checkpoints: what is planned, that it holds afterwards, and that undo restores all."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

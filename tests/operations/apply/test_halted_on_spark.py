@@ -1,7 +1,5 @@
 """Spark starts no query on a checkpoint whose files are being replaced, and changes nothing in it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The journal survives a kill at any byte, and a damaged one is an error, not a guess."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -4,8 +4,6 @@ After continuing, everything is as an uninterrupted apply leaves it; after undo,
 nothing that was built is left; and then the same plan can be applied.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

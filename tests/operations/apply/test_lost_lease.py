@@ -1,7 +1,5 @@
 """An apply or an undo whose lease another host has taken over changes nothing more, at whatever step it was paused."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing

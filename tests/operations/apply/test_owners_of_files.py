@@ -1,7 +1,5 @@
 """Files that an operation takes out, puts back or replaces keep owner, group and mode, whoever applies it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

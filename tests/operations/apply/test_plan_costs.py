@@ -1,7 +1,5 @@
 """What a plan costs, as its page and its document show it, and that a cost never keeps it from apply."""
 
-from __future__ import annotations
-
 import json
 import os
 from io import StringIO

@@ -3,8 +3,6 @@
 The files of the pipeline may be those of the recorded runs, and the query not: it can read settings from other files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which program a generation that an operation has built counts as made by."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

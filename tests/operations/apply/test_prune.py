@@ -1,7 +1,5 @@
 """Old generations and the backups of operations: only what was asked for is deleted, however often it is killed."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Random checkpoints, random damage, random goals: what is planned holds, can be repeated, and can be undone."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path

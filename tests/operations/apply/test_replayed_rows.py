@@ -1,7 +1,5 @@
 """Rows of replayed batches against recorded counts: Spark counts rows again where an executor is lost."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

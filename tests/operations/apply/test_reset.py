@@ -1,7 +1,5 @@
 """Resets without Spark: where the new checkpoint starts, what becomes of the output, and that undo restores all."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """An undo of a swap whose new output another stream has read: to this stream all of the old one would be new."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

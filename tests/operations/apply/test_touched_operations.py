@@ -4,8 +4,6 @@ Whatever was touched, the command refuses before anything is changed, or does it
 without having done so. Commands are typed as a user does.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """How often a plan and an apply walk the checkpoint in use: a walk of a large one on a remote store takes minutes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path

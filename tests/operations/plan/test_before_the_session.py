@@ -1,7 +1,5 @@
 """A plan that is refused for what its facts show is refused before a session of Spark is started."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The first contributing batch, against a full scan of all event times."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

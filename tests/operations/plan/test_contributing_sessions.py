@@ -1,7 +1,5 @@
 """The first batch that contributes to open sessions, against what Spark does with each row."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

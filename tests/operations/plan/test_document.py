@@ -1,7 +1,5 @@
 """A plan as JSON and back; a damaged document is never taken for a plan."""
 
-from __future__ import annotations
-
 import json
 import string
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The first batch of a replay by what batches have read: partitions that came later, and ones that stand still."""
 
-from __future__ import annotations
-
 import pytest
 
 from slackwater.core.records import History

@@ -1,7 +1,5 @@
 """A plan says what readers that list the files of an output, and ignore its manifest, see while it is applied."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The reported effects of a manual restart. That Spark behaves so: tests/cli/test_manual_restart_on_spark.py."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

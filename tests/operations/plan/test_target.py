@@ -1,7 +1,5 @@
 """The batch that a rebuild continues after, and what is recorded of the batches before it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

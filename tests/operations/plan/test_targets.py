@@ -1,7 +1,5 @@
 """Targets of goals: what can be typed, what each means, and that nothing else is taken for one."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

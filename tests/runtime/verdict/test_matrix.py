@@ -1,7 +1,5 @@
 """The verdict on each edit of the table, by the plans that a real Spark makes of the code before and after it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The page of what happens after a change: made from its tables, and each row is backed by a test."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -5,8 +5,6 @@ the new code's alone, over all of the input: in a new output, or, of a batch fun
 it has written. All edits but one are typed by ``scripts/test --all``; the gate types one of each effect.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
