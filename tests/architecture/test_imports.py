@@ -35,11 +35,7 @@ HEAVY = (
 )
 LOADED_WITHOUT_SPARK = (
     *(f"slackwater.sinks.{module}" for module in ("files.sink", "iceberg.output", "postgres.sink")),
-    *(
-        "slackwater.cli.verbs.run",
-        "slackwater.cli.verbs.check",
-        "slackwater.cli.verbs.audit",
-    ),
+    *("slackwater.cli.verbs.run", "slackwater.cli.verbs.check", "slackwater.cli.verbs.audit"),
     *("slackwater.cli.verbs.apply", "slackwater.cli.verbs.plan"),
 )
 """What must be able to say that Spark, or the extra of a sink, is missing."""

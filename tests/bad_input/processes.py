@@ -87,10 +87,6 @@ CASES = (
         for line in (1, 3)
     ),
     Case(
-        "run p.py --stream nosuch",
-        2,
-        "pipeline-fails",
-        write("p.py", "raise Exception('\\udcff')\n"),
-        in_a_process(),
+        "run p.py --stream nosuch", 2, "pipeline-fails", write("p.py", "raise Exception('\\udcff')\n"), in_a_process()
     ),
 )

@@ -86,10 +86,7 @@ def test_none_can_be_undone_while_the_stream_runs(slackwater: Slackwater, applie
 @pytest.mark.parametrize(
     ("status", "expected"),
     [
-        (
-            "applying",
-            {"continue": "slackwater apply 'my plan.json' --yes", "undo": "slackwater undo op-1 --yes"},
-        ),
+        ("applying", {"continue": "slackwater apply 'my plan.json' --yes", "undo": "slackwater undo op-1 --yes"}),
         (UNDOING, {"continue": "slackwater undo op-1 --yes"}),
     ],
 )

@@ -161,8 +161,7 @@ def test_a_target_without_a_batch_is_refused(
 
 
 @pytest.mark.parametrize(
-    "offset",
-    ['"2"', "1e3", "2.0", "true", "null", "[2]", "{}", "1" + "0" * 20, "-2", '{"logOffset":2}', '2,"more":1'],
+    "offset", ['"2"', "1e3", "2.0", "true", "null", "[2]", "{}", "1" + "0" * 20, "-2", '{"logOffset":2}', '2,"more":1']
 )
 def test_what_is_no_offset_of_a_file_source_is_not_the_beginning(
     offset: str, slackwater: Slackwater, tmp_path: Path

@@ -13,8 +13,7 @@ HEAVY = {*SPARK_AND_CLIENTS, "fsspec", "pydantic", "rocksdict", "structlog"}
 
 
 @pytest.mark.parametrize(
-    "command",
-    ["--help", "completion bash", "status", "ledger per_page", "offsets per_page", "inspect per_page"],
+    "command", ["--help", "completion bash", "status", "ledger per_page", "offsets per_page", "inspect per_page"]
 )
 def test_no_heavy_module_is_imported(command: str, tmp_path: Path) -> None:
     make_home(tmp_path)

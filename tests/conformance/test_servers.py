@@ -65,9 +65,6 @@ def test_outputs_on_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         whole, after_kill, after = rows("whole"), rows("restarted"), rows("rebuilt")
 
     assert {
-        stream: (
-            compared(after_kill[stream], whole[stream]),
-            refused[stream] or compared(after[stream], whole[stream]),
-        )
+        stream: (compared(after_kill[stream], whole[stream]), refused[stream] or compared(after[stream], whole[stream]))
         for stream in area.streams
     } == expected("servers")

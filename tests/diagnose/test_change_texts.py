@@ -8,12 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 from slackwater.core.verdict import Effect
-from slackwater.diagnose import (
-    checkpoint_changes,
-    environment_changes,
-    operator_changes,
-    program_changes,
-)
+from slackwater.diagnose import checkpoint_changes, environment_changes, operator_changes, program_changes
 from slackwater.diagnose.doctor import change_texts
 
 MODULES = (checkpoint_changes, environment_changes, operator_changes, program_changes)

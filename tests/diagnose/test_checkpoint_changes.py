@@ -179,8 +179,7 @@ with_zones = pytest.mark.skipif(not TOKYO.exists(), reason="the machine has no f
 
 
 @pytest.mark.parametrize(
-    ("value", "zone"),
-    [("Asia/Tokyo", "Asia/Tokyo"), (":Asia/Tokyo", "Asia/Tokyo"), ("", "UTC"), ("JST-9", "JST-9")],
+    ("value", "zone"), [("Asia/Tokyo", "Asia/Tokyo"), (":Asia/Tokyo", "Asia/Tokyo"), ("", "UTC"), ("JST-9", "JST-9")]
 )
 def test_tz_names_the_zone(value: str, zone: str) -> None:
     assert process_zone(value) == zone

@@ -151,7 +151,7 @@ CASES: dict[str, tuple[Snapshot, tuple[str, str, str, str | None, int]]] = {
     ),
     "a damaged log and damaged state": (
         CLEAN._replace(
-            damage=(Damage("offsets/5", "torn", "JSON", "half"), Damage("state/0/0/1.delta", "checksum", "1", "2")),
+            damage=(Damage("offsets/5", "torn", "JSON", "half"), Damage("state/0/0/1.delta", "checksum", "1", "2"))
         ),
         ("checkpoint-damaged", "stop", "stuck", "rebuild", 3),
     ),

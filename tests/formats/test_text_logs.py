@@ -10,14 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.core.checkpoint import (
-    CommitEntry,
-    OffsetEntry,
-    OffsetMetadata,
-    SinkFile,
-    SourceFile,
-    SourceOffset,
-)
+from slackwater.core.checkpoint import CommitEntry, OffsetEntry, OffsetMetadata, SinkFile, SourceFile, SourceOffset
 from slackwater.core.errors import FormatError
 from slackwater.formats.compactible import (
     parse_file_sink_log,

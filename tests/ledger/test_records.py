@@ -196,11 +196,7 @@ def test_what_is_known_later_is_filled_in_without_losing_the_rest(ledger: Ledger
     ledger.update_generation(STREAM, 1, query_id="8f6b")
     ledger.update_generation(STREAM, 1, layout=LAYOUT)
     generation = ledger.generation(STREAM, 1)
-    assert (generation.query_id, generation.layout, generation.location) == (
-        "8f6b",
-        LAYOUT,
-        "/home/checkpoints/0001",
-    )
+    assert (generation.query_id, generation.layout, generation.location) == ("8f6b", LAYOUT, "/home/checkpoints/0001")
 
 
 def test_a_generation_of_an_unknown_stream_is_refused(ledger: Ledger) -> None:
@@ -319,10 +315,7 @@ def test_lines_are_listed_in_order_with_both_ends(ledger: Ledger) -> None:
 def test_recording_an_entry_again_takes_the_new_text(ledger: Ledger) -> None:
     ledger.record_lines([LogLine(STREAM, 1, "offsets", 3, "v1\nold"), LogLine(STREAM, 1, "offsets", 4, "v1\nkept")])
     ledger.record_lines([LogLine(STREAM, 1, "offsets", 3, "v1\nnew")])
-    assert ledger.lines(STREAM, "offsets") == {
-        3: "v1\nnew",
-        4: "v1\nkept",
-    }
+    assert ledger.lines(STREAM, "offsets") == {3: "v1\nnew", 4: "v1\nkept"}
 
 
 def test_lines_are_recorded_all_or_none(ledger: Ledger) -> None:

@@ -106,13 +106,7 @@ class KafkaClicks:
         kinds = ((ResourceType.TOPIC, self._topic), (ResourceType.GROUP, "*"))
         rules = [
             AclBinding(
-                kind,
-                name,
-                ResourcePatternType.LITERAL,
-                f"User:{user}",
-                "*",
-                AclOperation.READ,
-                AclPermissionType.ALLOW,
+                kind, name, ResourcePatternType.LITERAL, f"User:{user}", "*", AclOperation.READ, AclPermissionType.ALLOW
             )
             for kind, name in kinds
         ]

@@ -364,9 +364,7 @@ def _harmless() -> Iterator[Case]:
         joined("b.id = a.id AND a.at <= b.at AND a.at + INTERVAL 1 HOUR >= b.at"),
     )
     yield same(
-        "aggregate that is dropped",
-        totals("sum(n) AS x"),
-        lambda s: totals("sum(n) AS x", "max(m) AS y")(s).drop("y"),
+        "aggregate that is dropped", totals("sum(n) AS x"), lambda s: totals("sum(n) AS x", "max(m) AS y")(s).drop("y")
     )
     yield same("window in minutes", windowed("1 hour"), windowed("60 minutes"))
     yield same("slide of its length", windowed("1 hour"), windowed("1 hour", "1 hour"))

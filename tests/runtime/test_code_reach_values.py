@@ -107,14 +107,7 @@ def test_a_harmless_edit_changes_no_digest(name: str, tmp_path: Path) -> None:
     assert _digest(tmp_path / "before", top, before, uses[0]) == _digest(tmp_path / "after", top, after, uses[1])
 
 
-@pytest.mark.parametrize(
-    "top",
-    [
-        'USED = str(HERE / "data.txt")',
-        "USED = HERE.name",
-        'USED = [str(HERE), "a"]',
-    ],
-)
+@pytest.mark.parametrize("top", ['USED = str(HERE / "data.txt")', "USED = HERE.name", 'USED = [str(HERE), "a"]'])
 def test_the_place_of_the_project_does_not_count(top: str, tmp_path: Path) -> None:
     digests = {_digest(tmp_path / name, HERE + top + "  # data.txt", "1", "USED") for name in ("one", "other")}
     assert len(digests) == 1

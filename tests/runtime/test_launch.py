@@ -261,13 +261,7 @@ def test_a_connector_that_the_user_brings(connector: str, brought: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("layers", "joined"),
-    [
-        (("b", "a,b"), "b,a"),
-        (("a,b", "c, a"), "a,b,c"),
-        (("", "a, b"), "a, b"),
-        (("a", ""), "a"),
-    ],
+    ("layers", "joined"), [(("b", "a,b"), "b,a"), (("a,b", "c, a"), "a,b,c"), (("", "a, b"), "a, b"), (("a", ""), "a")]
 )
 def test_an_extension_that_several_sources_set_is_there_once(layers: tuple[str, ...], joined: str) -> None:
     key = "spark.sql.extensions"

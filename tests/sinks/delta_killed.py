@@ -13,13 +13,7 @@ from slackwater.core.sink import Cut, Swap
 
 
 def points_of(
-    action: str,
-    table: Path,
-    below: Path,
-    argument: Cut | Swap | str,
-    prepare: Callable[[], object],
-    *,
-    query: str = "",
+    action: str, table: Path, below: Path, argument: Cut | Swap | str, prepare: Callable[[], object], *, query: str = ""
 ) -> Iterator[int]:
     """Yield 1, 2, ...: after ``prepare()``, and after the action was killed before that change below ``below``.
 

@@ -142,10 +142,7 @@ def test_what_a_table_does_not_accept(spark: SparkSession, tmp_path: Path) -> No
             sink.check(spark.createDataFrame([], schema), context)
     sink.check(spark.createDataFrame([], "ID long"), context)
     delta(sink.path, mergeSchema=True).check(spark.createDataFrame([], "id long, w int"), context)
-    for other, changed in (
-        (sink, replace(context, partition_by=("v",))),
-        (delta(sink.path, keys="other"), context),
-    ):
+    for other, changed in ((sink, replace(context, partition_by=("v",))), (delta(sink.path, keys="other"), context)):
         with raises_code(PipelineError, "delta-schema"):
             other.check(table.frame([]), changed)
 

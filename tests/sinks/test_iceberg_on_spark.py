@@ -340,10 +340,7 @@ def test_what_a_table_does_not_accept(spark: SparkSession, tmp_path: Path) -> No
     for schema in ("id string, v string", "id long, v string, w int", "id long"):
         _fails("iceberg-schema", PipelineError, sink.check, spark.createDataFrame([], schema), context)
     sink.check(spark.createDataFrame([], "ID long, v string"), context)
-    for other, changed in (
-        (sink, replace(context, partition_by=("v",))),
-        (iceberg(sink.path, keys="other"), context),
-    ):
+    for other, changed in ((sink, replace(context, partition_by=("v",))), (iceberg(sink.path, keys="other"), context)):
         _fails("iceberg-schema", PipelineError, other.check, target.frame([]), changed)
 
     for place in ("files", "catalog/metadata"):

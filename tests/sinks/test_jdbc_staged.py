@@ -205,10 +205,7 @@ def test_a_partition_that_two_attempts_have_committed_is_published_once(
 
 @pytest.mark.parametrize(
     ("lost", "found"),
-    [
-        ("DELETE FROM staged WHERE slackwater_partition = 1", "found 50 rows"),
-        ("DROP TABLE staged", "found no table"),
-    ],
+    [("DELETE FROM staged WHERE slackwater_partition = 1", "found 50 rows"), ("DROP TABLE staged", "found no table")],
 )
 def test_staged_rows_that_the_server_has_lost(spark: SparkSession, database: Database, lost: str, found: str) -> None:
     """A server that takes over for another may lack the newest transactions, of which each task has one."""

@@ -206,12 +206,7 @@ def test_what_is_nearly_an_offset_is_unknown(offset: str) -> None:
 
 @pytest.mark.parametrize(
     ("log", "kind"),
-    [
-        ({}, "number"),
-        ({0: "v1\n1704067200000"}, "rate"),
-        (file_log(3), "files"),
-        ({0: "v1\nanything else"}, "number"),
-    ],
+    [({}, "number"), ({0: "v1\n1704067200000"}, "rate"), (file_log(3), "files"), ({0: "v1\nanything else"}, "number")],
     ids=["no log", "creation time", "files", "another log"],
 )
 def test_the_log_decides_on_bare_numbers(log: dict[int, Any], kind: str) -> None:

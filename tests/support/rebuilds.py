@@ -317,22 +317,12 @@ class Project:
             return derive_all(planner, planner.facts(stream, request.pipeline_file, request.goal), request)
 
     def apply(
-        self,
-        plan: Plan,
-        replayer: Replayer | None = None,
-        *,
-        display: Display | None = None,
-        stopped: bool = False,
+        self, plan: Plan, replayer: Replayer | None = None, *, display: Display | None = None, stopped: bool = False
     ) -> bool:
         chosen = replayer or StubReplayer(self.folder / "clicks.py")
         with self.open() as workspace:
             return apply_plan(
-                workspace,
-                plan,
-                StubRuntime(chosen),
-                display or Display(),
-                stopped=stopped,
-                discard_others=True,
+                workspace, plan, StubRuntime(chosen), display or Display(), stopped=stopped, discard_others=True
             )
 
     def undo(self, plan: Plan, *, stopped: bool = False) -> bool:

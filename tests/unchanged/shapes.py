@@ -122,10 +122,7 @@ TO_ICEBERG_TABLE = Shape(
 MERGING = Shape("merging.py", (Query("merged", of_delta("table")),), _none, _variables, "delta")
 ADDING_ONCE = Shape("adding_once.py", (Query("added", of_delta("table")),), _none, _variables, "delta")
 TO_DELTA = Shape(
-    "to_path.py",
-    (Query("counts", of_delta("shop/counts"), sink="shop/counts"),),
-    _table("delta"),
-    connector="delta",
+    "to_path.py", (Query("counts", of_delta("shop/counts"), sink="shop/counts"),), _table("delta"), connector="delta"
 )
 TO_DELTA_TABLE = Shape(
     "to_path.py",

@@ -73,8 +73,7 @@ def _looks_at_all(capture: Capture) -> None:
 
 
 @pytest.mark.parametrize(
-    "supervise",
-    [_restarts, _restarts_without_waiting, _awaits, _reports, _waits_for_a_batch, _looks_at_all],
+    "supervise", [_restarts, _restarts_without_waiting, _awaits, _reports, _waits_for_a_batch, _looks_at_all]
 )
 def test_a_loop_ends(capture: Capture, supervise: Callable[[Capture], None]) -> None:
     with pytest.raises(SystemExit) as end:

@@ -47,14 +47,7 @@ def _sink(guarantee: Guarantee, mode: str = "append", holder: str | None = None)
 _CODE, _AGAIN = "SW-SINK-003", _sink("at-least-once")
 CASES = [
     Case("interrupted", _CODE, _INTERRUPTED, ledger=_AGAIN, says=("batch 7", "foreach_batch", "run clicks.py", "cp ")),
-    Case(
-        "with state",
-        _CODE,
-        remove("checkpoint/commits/8"),
-        AGGREGATION,
-        ledger=_AGAIN,
-        says=("batch 8",),
-    ),
+    Case("with state", _CODE, remove("checkpoint/commits/8"), AGGREGATION, ledger=_AGAIN, says=("batch 8",)),
     Case("committed", _CODE, nothing, ledger=_AGAIN, fires=False),
     Case("a sink that skips it", _CODE, _INTERRUPTED, ledger=_sink("exactly-once"), fires=False),
     Case("rows replace each other", _CODE, _INTERRUPTED, ledger=_sink("at-least-once", "complete"), fires=False),

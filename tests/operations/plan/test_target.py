@@ -14,14 +14,7 @@ from slackwater.core.snapshot import OutputSeen, Recorded, Snapshot
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.operations.checkpoint_path import CheckpointPath
 from slackwater.operations.goals.rebuild import recomputed, scope_at, target_batch
-from slackwater.operations.plan.context import (
-    PlanContext,
-    Scope,
-    StreamFacts,
-    is_cut,
-    state_bounds,
-    written_text,
-)
+from slackwater.operations.plan.context import PlanContext, Scope, StreamFacts, is_cut, state_bounds, written_text
 from slackwater.operations.plan.notes import risks_of
 from slackwater.operations.plan.plan import BEFORE_ALL, Request
 from tests.support.errors import raises_code
@@ -51,11 +44,7 @@ def _rebuild(spec: HomeSpec, target: int | None = None) -> PlanContext:
         recorded=Recorded(spec.planned, spec.committed, spec.written),
     )
     facts = StreamFacts(
-        stream=snapshot.stream,
-        seen=snapshot,
-        recorded=_history(spec),
-        place=CheckpointPath(None),
-        next_generation=2,
+        stream=snapshot.stream, seen=snapshot, recorded=_history(spec), place=CheckpointPath(None), next_generation=2
     )
     at = "last-written" if target is None else "earliest" if target < 0 else f"batch:{target}"
     return PlanContext(facts, Request.at("rebuild", at))
