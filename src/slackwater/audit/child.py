@@ -11,7 +11,6 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -164,7 +163,7 @@ def _scratch(
         partition_by=definition.partition_by,
         settings=definition.settings,
     )(rows)
-    return replace(loaded, pipeline=pipeline)
+    return loaded._replace(pipeline=pipeline)
 
 
 def _check_empty(request: AuditRequest, shown: Counter[str]) -> None:

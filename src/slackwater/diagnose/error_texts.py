@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from slackwater.core.commands import command
 from slackwater.core.escaping import one_line
@@ -89,8 +89,7 @@ class Level(IntEnum):
 _CERTAINTIES = tuple(Certainty)
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorText:
+class ErrorText(NamedTuple):
     """``texts`` are templates, the most informative first; ``codes`` their possible meanings, the most likely first. A
     text counts only close to one of ``needs``, if any, and only if the first value of ``below`` is smaller than the
     second. ``near``: if any of its first strings, such as a stack frame, is close, its codes come first, and its
@@ -129,8 +128,7 @@ class Symptom:
         return self.causes[0]
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(NamedTuple):
     """``start`` and ``end`` are positions in the whole input."""
 
     error: ErrorText
@@ -340,8 +338,7 @@ _RANKS: Mapping[State, int] = {"confirmed": 0, "known": 1, "not-checked": 1, "no
 """The files come first; the likelihood decides between causes of which they say nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(NamedTuple):
     """A failure that a text may mean. ``confirmed``: the finding ``by`` shows it. ``excluded``: the check ``by`` found
     nothing. ``known``: the known defect ``by``. ``not-checked``: ``by`` says which fact is missing. ``not-visible``:
     files do not show it.
@@ -359,7 +356,7 @@ def explained(symptoms: Sequence[Symptom], diagnosis: Diagnosis | None) -> tuple
     for symptom in symptoms:
         causes = [_cause(code, diagnosis, finders.get(code, [])) for code in symptom.codes]
         if symptom.says and causes[0].state in ("not-checked", "not-visible"):
-            causes[0] = replace(causes[0], state="known", by=symptom.says)
+            causes[0] = causes[0]._replace(state="known", by=symptom.says)
         found.append(replace(symptom, causes=tuple(sorted(causes, key=lambda cause: _RANKS[cause.state]))))
     return tuple(found)
 

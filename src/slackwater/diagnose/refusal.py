@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from slackwater.core.commands import command
 from slackwater.core.errors import DataError, Refused, SlackwaterError
@@ -29,8 +29,7 @@ def refusal(finding: Finding, stream: str, at_stake: str | None = None) -> Slack
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Ways:
+class Ways(NamedTuple):
     """The parts of the commands.
 
     ``session`` are options of Spark (``session_words``): a start without them would differ.

@@ -182,12 +182,12 @@ class Planner:
             log, recorded = batches.history.sources.get(source, {}), newest.get(source)
             kind = kind_of(offset, log) if recorded is None and not log else kind_of(recorded, log)
             kind.check_offset(source, offset, "the plan", log)
-        context = replace(context, side=self.backfill_directory(facts.stream, request))
+        context = context._replace(side=self.backfill_directory(facts.stream, request))
         scope = goal_named(request.goal).scope(context)
         if scope is None:
             return context, None
         change, readers, replaced = changed or self._change(context, scope, identity)
-        return replace(context, readers=readers, replaced=replaced), (scope, change)
+        return context._replace(readers=readers, replaced=replaced), (scope, change)
 
     def with_spark(self, context: PlanContext, found: tuple[Scope, Cut | Swap], identity: str) -> Plan:
         """The plan. The query is read only if state is recomputed and recorded batches ran with other code."""
@@ -198,7 +198,7 @@ class Planner:
             if may_have_state and not _is_recorded(context):
                 query = self._read_query(context.facts.stream, context.target)
                 request = replace(context.request, query_read=query is not None and context.request.query_read)
-                context = replace(context, query=query, request=request)
+                context = context._replace(query=query, request=request)
             scope = recomputed(context, scope)
         name, available = context.snapshot.stream.full_name, StoreAvailability()
         missing = context.batches.missing_for(scope.first, scope.target, available, "recorded")

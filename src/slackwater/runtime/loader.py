@@ -9,13 +9,13 @@ import re
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from importlib.abc import InspectLoader, Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from pkgutil import resolve_name
 from types import ModuleType
+from typing import NamedTuple
 from zipimport import zipimporter
 
 from slackwater import sinks
@@ -36,8 +36,7 @@ _LONGEST_MESSAGE = 1000
 _HOW_TO_NAME = "give the path of a .py file, or the dotted name of a module that Python can import from here"
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedPipeline:
+class LoadedPipeline(NamedTuple):
     """``reference`` is a path or module name, as recorded. ``runs_itself``: an application with its own session."""
 
     pipeline: Pipeline

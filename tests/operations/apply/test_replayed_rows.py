@@ -173,7 +173,7 @@ class OtherCode(Counting):
     asked: list[str | None] = field(default_factory=list)
 
     def code(self) -> Code:
-        return replace(super().code(), rows_digest="of other code")
+        return super().code()._replace(rows_digest="of other code")
 
     def rows_served(self, *asked: object) -> int | None:
         span, was = asked

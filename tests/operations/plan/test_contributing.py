@@ -117,7 +117,7 @@ def test_of_windows_only_those_that_are_open_count(case: Case, slide: int, start
         if watermark == 0
         or any((time - start) // slide * slide + start + case.retention_ms > watermark for time in times)
     ]
-    state = replace(case.state, window_starts_ms=(slide, start))
+    state = case.state._replace(window_starts_ms=(slide, start))
 
     first = first_contributing(BatchHistory(case.history()), case.target, state, CODE)
 
@@ -287,7 +287,7 @@ def test_evidence_of_other_code_does_not_count(case: Case, by_other_code: frozen
     ],
 )
 def test_which_runs_read_the_rows_that_the_present_code_reads(run: RunRecord | None, counts: bool) -> None:
-    assert replace(CODE, programs={"other": False, "same": True}).reads_as(run) is counts
+    assert CODE._replace(programs={"other": False, "same": True}).reads_as(run) is counts
 
 
 def test_before_programs_were_compared_equal_files_are_the_evidence() -> None:

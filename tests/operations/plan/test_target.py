@@ -55,11 +55,11 @@ def _scope(rebuild: PlanContext) -> Scope:
 
 
 def _recorded(rebuild: PlanContext, history: History) -> PlanContext:
-    return replace(rebuild, facts=replace(rebuild.facts, recorded=history))
+    return rebuild._replace(facts=rebuild.facts._replace(recorded=history))
 
 
 def _seen(rebuild: PlanContext, snapshot: Snapshot) -> PlanContext:
-    return replace(rebuild, facts=replace(rebuild.facts, seen=snapshot))
+    return rebuild._replace(facts=rebuild.facts._replace(seen=snapshot))
 
 
 def _without(rebuild: PlanContext, *batches: int) -> PlanContext:

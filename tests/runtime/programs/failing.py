@@ -5,7 +5,6 @@ import socket
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 
 from pyspark.errors import AnalysisException, StreamingQueryException
@@ -53,7 +52,7 @@ def run(
 
 def failure(query: StreamingQuery) -> dict[str, str | None] | None:
     error = query.exception()
-    return asdict(classify(error)) if error else None
+    return classify(error)._asdict() if error else None
 
 
 def bad(_number: int) -> int:
@@ -103,5 +102,5 @@ found = {
 try:
     run(counts, "refused", mode="append")
 except AnalysisException as error:
-    found["query-refused"] = asdict(classify(error))
+    found["query-refused"] = classify(error)._asdict()
 sys.stdout.write(json.dumps(found))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -104,8 +105,7 @@ _ROW_ALIGNMENT = 8
 _UNKNOWN_ENCODING = "no entry of offsets/ can be read, and they have the settings that rows are written with"
 
 
-@dataclass(frozen=True, slots=True)
-class Encoding:
+class Encoding(NamedTuple):
     """The encoding of state, from pinned settings and files. Without settings (not ``known``) rows stay bytes: decoded
     wrongly, they can still look like rows.
     """
@@ -116,8 +116,7 @@ class Encoding:
     known: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class FamilyRows:
+class FamilyRows(NamedTuple):
     """``undecoded`` has bytes and the ``reason`` in columns."""
 
     key: pa.Array

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
+from typing import NamedTuple
 
 import numpy as np
 
@@ -124,8 +125,7 @@ def _collect(frames: Iterable[Frame], size: int, budget: Budget) -> Records:
     return records_of_alternating(view, np.concatenate(lengths).astype(np.int64))
 
 
-@dataclass(frozen=True, slots=True)
-class StorePlace:
+class StorePlace(NamedTuple):
     """``unique_id`` is set in checkpoint format 2."""
 
     operator: int

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -37,8 +38,7 @@ _MULTI_VALUED_JOIN = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class StateChoice:
+class StateChoice(NamedTuple):
     """A family of a store, in all partitions or ``partition``. ``side`` shapes rows as a join's."""
 
     operator: Operator
@@ -48,8 +48,7 @@ class StateChoice:
     partition: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StateRows:
+class StateRows(NamedTuple):
     """``undecoded`` has ``partition_id``, ``key``, ``value`` as bytes and the ``reason``."""
 
     table: pa.Table
@@ -57,8 +56,7 @@ class StateRows:
     damage: tuple[Damage, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class BatchState:
+class BatchState(NamedTuple):
     """A batch's plan and commit, and the listing.
 
     ``pinning`` is the plan, or the nearest readable plan: the encoding of rows never changes.
@@ -215,7 +213,7 @@ def _identify(decoder: StoreDecoder, family: ColumnFamily | None, unknown: list[
     if len(fitting) == 1:
         return fitting[0]
     reason = "no zip maps rows to state variables yet"
-    return tuple(replace(rows, reason=reason) for records in unknown for rows in decoder.decode(None, records))
+    return tuple(rows._replace(reason=reason) for records in unknown for rows in decoder.decode(None, records))
 
 
 def _table(rows: FamilyRows, partition: int, choice: StateChoice) -> pa.Table:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,8 +25,7 @@ _VERSION_BYTES = 1
 _SIGN_BIT = np.uint64(1 << 63)
 
 
-@dataclass(frozen=True, slots=True)
-class Spans:
+class Spans(NamedTuple):
     """Starts and lengths of encoded keys or values."""
 
     view: ByteView

@@ -8,7 +8,7 @@ of natural size; a map is its key array's size, the key array and the value arra
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,8 +38,7 @@ _FIXED: dict[str, tuple[str, pa.DataType]] = {
 _TEXT = ("char(", "varchar(", "string collate")
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(NamedTuple):
     """Positions of rows, arrays or maps. Offsets inside count from ``starts``; nothing passes ``ends``."""
 
     view: ByteView
@@ -51,8 +50,7 @@ class Rows:
         return len(self.starts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Slots:
+class _Slots(NamedTuple):
     """A column's values in the containers ``rows``; ``valid`` is false for a null."""
 
     rows: Rows

@@ -47,7 +47,7 @@ def doctor_document(examined: Sequence[Diagnosis]) -> dict[str, Any]:
             copied(symptom, "symptom", "certainty", "line", line_number="where")
             | {
                 "params": dict(symptom.params),
-                "causes": [asdict(cause) for cause in symptom.causes],
+                "causes": [cause._asdict() for cause in symptom.causes],
                 "signs": dict(signs_of(symptom)),
             }
             for symptom in one.errors

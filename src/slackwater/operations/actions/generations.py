@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, cast
 
@@ -303,7 +303,7 @@ def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer
     given = plan.request.retention_ms
     state = bounds_of(profile, recorded, operation.stream.output_mode, given)
     programs = compared_programs(operation.ledger, operation.stream, program)
-    code = replace(replayer.code(), programs=programs)
+    code = replayer.code()._replace(programs=programs)
     needed = first_contributing(batches, facts.target, state, code)
     if needed < facts.contributing:
         runs = batches.history.runs

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, cast
 
 from slackwater.core.commands import command, rebuild_command
 from slackwater.core.errors import UsageError
@@ -34,8 +34,7 @@ GOALS: Mapping[str, str] = {
 """Goals by name and not imported: their modules import those of plans."""
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(NamedTuple):
     """``field`` names the value; a ``duration`` is in milliseconds, a ``directory`` an absolute path."""
 
     option: str

@@ -5,8 +5,6 @@ A resume is the least change after which Spark continues exactly-once from exist
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.diagnose.number_line import stops
@@ -107,7 +105,7 @@ def recomputed(context: PlanContext, scope: Scope) -> Scope:
                 + plan_command(context.snapshot.stream.full_name, context.request, retention=ALL),
             )
     until = target if state.stateful and target >= 0 else None
-    return replace(scope, first=first, state=state, state_until=until)
+    return scope._replace(first=first, state=state, state_until=until)
 
 
 def scope_at(context: PlanContext, target: int) -> Scope:
@@ -188,11 +186,11 @@ class Resume(Goal):
         again = skipped = None
         if snapshot.marks.written is not None and context.batches.is_whole(written):
             skipped = kept_scope(context, written - 1)
-            again = replace(skipped, keeps_pending=False) if skipped and snapshot.output.can_cut else None
+            again = skipped._replace(keeps_pending=False) if skipped and snapshot.output.can_cut else None
             # Spark's file sink skips the whole job (measured: the next batch fails with CANNOT_LOAD_STATE_STORE), so
             # the state after the batch must exist; for other sinks it runs without output.
             if skipped is not None and snapshot.stateful and written in context.states:
-                skipped = replace(skipped, state_until=written)
+                skipped = skipped._replace(state_until=written)
             elif snapshot.stateful and not snapshot.output.skipped_are_read:
                 skipped = None
         scope = kept_scope(context, written) or (again or skipped if snapshot.skips_unread else skipped or again)

@@ -112,7 +112,7 @@ class Replay(Goal):
             )
         kept = kept_scope(context, target)
         if kept is not None:
-            kept = replace(kept, keeps_pending=False)
+            kept = kept._replace(keeps_pending=False)
             check_cut(context, kept)
             return kept
         require_code(stream, self.name, stream.pipeline_file)

@@ -6,8 +6,9 @@ import json
 import shlex
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from slackwater.core.checkpoint import ChangedFile
@@ -30,8 +31,7 @@ from slackwater.sources.common.contract import SourceRange
 MS_IN_S = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class StreamFacts:
+class StreamFacts(NamedTuple):
     """A stream.
 
     ``seen`` has marks, damage, output, operation, lease and last run; ``recorded`` the ledger's batches, updated from
@@ -73,8 +73,7 @@ class StreamFacts:
         return known(self.place)
 
 
-@dataclass(frozen=True, slots=True)
-class PlanContext:
+class PlanContext(NamedTuple):
     """``query`` is the present code's profile, if it was needed and read. ``side`` replaces the stream's output.
     ``readers`` have read rows that the operation changes; ``replaced`` is all that a swap replaces. ``leader`` is the
     plan's first stream with its request.
@@ -130,8 +129,7 @@ class PlanContext:
         return self.snapshot.written_or_committed
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """``first`` to ``target`` are replayed without output; ``pending`` stays planned after them. ``copied``: state and
     ranges come from the checkpoint in use, without Spark. ``keeps_pending``: outputs keep ``pending``, and skip it when
     it runs again. ``state_until`` is the newest batch with state. ``starts`` replace the recorded end of ``target``.

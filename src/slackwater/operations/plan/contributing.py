@@ -11,7 +11,7 @@ row, because two batches share a session only if no gap lies between their rows.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from slackwater.core.errors import Refused
 from slackwater.core.records import RunRecord
@@ -20,8 +20,7 @@ from slackwater.ledger.recording.batch_history import BatchHistory
 MERGE = "spark.sql.streaming.sessionWindow.merge.sessions.in.local.partition"
 
 
-@dataclass(frozen=True, slots=True)
-class StateBounds:
+class StateBounds(NamedTuple):
     """``retention_ms`` ``None``: unknown, so all batches contribute. ``delay_ms`` of the watermark is ``None`` if
     unknown or several. ``any_row_order``: the user declares that functions give the same for any order of rows.
     ``several``: a batch reports the event times of a single watermark. ``window_starts_ms``: windows of length
@@ -45,8 +44,7 @@ class StateBounds:
         return (watermark_ms - retention_ms - start) // slide * slide + slide + start
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(NamedTuple):
     """The code that will replay. Files, by SHA-256, are the pipeline and the project's modules; a query may read
     settings from others.
 
@@ -108,8 +106,7 @@ def first_contributing(history: BatchHistory, target: int, state: StateBounds, c
     return first if state.stateful else target + 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Search:
+class _Search(NamedTuple):
     history: BatchHistory
     target: int
     state: StateBounds

@@ -12,8 +12,7 @@ after w. New batches 0..w are skipped. Rows of b..p are lost. Batches p+1..w are
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from slackwater.core.checkpoint import SourceFile
 from slackwater.core.units import batch_range, utc_text
@@ -26,8 +25,7 @@ Risk = Literal["skip", "loss", "duplicate", "wrong", "stuck", "none"]
 Output = Literal["same", "new", "any"]
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(NamedTuple):
     """``batches`` of a skip are the new checkpoint's, else recorded batches. ``rows`` are from progress events."""
 
     output: Output
@@ -37,8 +35,7 @@ class Effect:
     rows: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RestartFacts:
+class RestartFacts(NamedTuple):
     """``written``: w; ``after``: p; ``contributing``: b; -1 for none. ``watermark_ms`` is after w.
     ``not_reproducible``: why state cannot be recomputed. ``batches_skipped``: the sink skips known ids.
     """
@@ -133,8 +130,7 @@ def _rows(facts: RestartFacts, first: int, last: int) -> int:
     return sum(rows for batch, rows in facts.input_rows.items() if first <= batch <= last)
 
 
-@dataclass(frozen=True, slots=True)
-class SourcePosition:
+class SourcePosition(NamedTuple):
     """``offset`` is Spark's string. ``files_read`` before the position is ``None`` if not all are recorded;
     ``files_to_come`` were recorded after it.
     """

@@ -16,7 +16,7 @@ from functools import partial
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -67,8 +67,7 @@ class Given:
                 self.options[key.lower()] = str(value).lower() if isinstance(value, bool) else str(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(NamedTuple):
     """A query start; ``begin`` calls PySpark's own ``start`` or ``toTable``."""
 
     frame: DataFrame

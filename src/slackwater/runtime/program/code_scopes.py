@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -31,8 +31,7 @@ CHANGING_FUNCTIONS = frozenset({"setattr", "delattr"})
 """Built-in functions that change their first argument."""
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(NamedTuple):
     """A module, or a member of it. ``level`` counts leading dots."""
 
     module: str

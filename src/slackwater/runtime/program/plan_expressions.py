@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from slackwater.core.program import Traced, Window
 from slackwater.formats.plan_json import CHILDREN, CLASS, PYTHON_FUNCTIONS, TreeNode, object_name, plan_in
@@ -22,8 +21,7 @@ LEFT_OUT = "left out"
 """The node field for data missing in Spark's JSON: the options of ``from_json``, the bytes of a literal."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
+class Ref(NamedTuple):
     """A part of a stateful operator's output: operator number, role (``key``), and index."""
 
     operator: int
@@ -31,8 +29,7 @@ class Ref:
     part: str
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """A canonical expression with its dependencies. ``type`` is Spark's type name, empty if unknown."""
 
     text: str
@@ -135,7 +132,7 @@ def canonical(expression: TreeNode, columns: Columns) -> Value:
     text = value.text
     if len(text) > LONGEST:
         text = f"{text[:200]}... [{len(text)} characters, sha256 {_digest(text)}]"
-    return replace(value, text=text, functions=functions, random=value.random or random)
+    return value._replace(text=text, functions=functions, random=value.random or random)
 
 
 def conjuncts(expression: TreeNode, columns: Columns) -> list[Value]:
@@ -227,21 +224,21 @@ def _cast(expression: TreeNode, columns: Columns) -> Value:
     to = type_name(expression.fields.get("dataType", ""))
     if child.literal and (child.type in INTEGERS or child.type.startswith("decimal")):
         if to in ("double", "float"):
-            return replace(child, text=repr(float(child.text)), type=to)
+            return child._replace(text=repr(float(child.text)), type=to)
         if to in INTEGERS or to.startswith("decimal"):
-            return replace(child, type=to)
+            return child._replace(type=to)
     # Spark's ``SimplifyCasts`` removes such a cast.
     if child.type == to:
         return child
     if to == "interval":
-        return replace(child, type=to)
+        return child._replace(type=to)
     zone = expression.fields.get("timeZoneId")
     zoned = zone and WITH_ZONE.search(to) and (not child.type or WITH_ZONE.search(child.type))
     # Only a string is written in a zone, or read in one.
     zoned = zoned and not (to.startswith("string") and child.type and not WITH_ZONE.search(child.type))
     zoned = zoned and not (to.startswith("string") and child.type.startswith("string"))
     text = f"cast({child.text} as {to}{f' in {zone}' if zoned else ''})"
-    return replace(child, text=text, type=to, name="", literal=False)
+    return child._replace(text=text, type=to, name="", literal=False)
 
 
 def _and_or(expression: TreeNode, columns: Columns) -> Value:
@@ -286,7 +283,7 @@ def _not(expression: TreeNode, columns: Columns) -> Value:
         left, word, right = _operation(inner, columns)
         # A text that was too long is a digest, in which no operator can be replaced.
         if value.text == f"({left.text} {word} {right.text})":
-            return replace(value, text=f"({left.text} {NEGATED[word]} {right.text})")
+            return value._replace(text=f"({left.text} {NEGATED[word]} {right.text})")
     return merged(f"NOT {value.text}", [value], type="boolean")
 
 
@@ -331,7 +328,7 @@ def _struct(expression: TreeNode, columns: Columns) -> Value:
     if window is None:
         return merged(f"named_struct({', '.join(one.text for one in parts)})", parts)
     value = merged(window.text, parts, type="struct<start:timestamp,end:timestamp>")
-    return replace(value, windows=value.windows | {window})
+    return value._replace(windows=value.windows | {window})
 
 
 def _python_function(expression: TreeNode, columns: Columns) -> Value:
@@ -339,7 +336,7 @@ def _python_function(expression: TreeNode, columns: Columns) -> Value:
     parts = [canonical(child, columns) for child in expression.children]
     value = merged(f"{name}({', '.join(one.text for one in parts)})", parts)
     type_ = type_name(expression.fields.get("dataType", ""))
-    return replace(value, functions=value.functions | {name}, type=type_)
+    return value._replace(functions=value.functions | {name}, type=type_)
 
 
 def _subquery(expression: TreeNode, columns: Columns) -> Value:

@@ -123,7 +123,7 @@ class Reading:
     def lowered(self, operator: PlanOperator, value: Value) -> Value:
         mine = {ref for ref in value.refs if ref.operator == operator.number}
         below = [operator.parts[ref.role, ref.part].refs for ref in mine if (ref.role, ref.part) in operator.parts]
-        return replace(value, refs=(value.refs - mine).union(*below))
+        return value._replace(refs=(value.refs - mine).union(*below))
 
     def use(self, values: Iterable[Value]) -> None:
         waiting = [ref for value in values for ref in value.refs]
@@ -144,7 +144,7 @@ def as_parts(operator: PlanOperator, role: str, columns: Mapping[int, Value]) ->
     found: dict[int, Value] = {}
     for number, value in columns.items():
         operator.parts[role, str(number)] = value
-        found[number] = replace(value, refs=frozenset({Ref(operator.number, role, str(number))}))
+        found[number] = value._replace(refs=frozenset({Ref(operator.number, role, str(number))}))
     return found
 
 
@@ -154,7 +154,7 @@ def combined(branches: list[Branch]) -> dict[int, Value]:
         values = [branch.columns.get(number, first) for branch in branches]
         texts = dict.fromkeys(value.text for value in values)
         found[number] = (
-            first if len(texts) == 1 else replace(merged(" | ".join(texts), values), name=first.name, type=first.type)
+            first if len(texts) == 1 else merged(" | ".join(texts), values)._replace(name=first.name, type=first.type)
         )
     return found
 
@@ -214,13 +214,13 @@ def _aggregate(reading: Reading, node: TreeNode, operator: PlanOperator, columns
         calls = [canonical(one, columns) for one in expression.walk() if one.name == "AggregateExpression"]
         for call in calls:
             # Spark computes equal aggregates once (``PhysicalAggregation``): the state has one buffer for them.
-            operator.aggregates.setdefault(call.text, replace(call, name=value.name))
+            operator.aggregates.setdefault(call.text, call._replace(name=value.name))
             operator.parts["aggregate", call.text] = call
         if not calls:
             operator.parts["key", value.text] = value
-            operator.keys = [replace(key, name=value.name) if key.text == value.text else key for key in operator.keys]
+            operator.keys = [key._replace(name=value.name) if key.text == value.text else key for key in operator.keys]
         refs = [Ref(operator.number, "aggregate", call.text) for call in calls]
-        found[number] = replace(value, refs=frozenset(refs or [Ref(operator.number, "key", value.text)]))
+        found[number] = value._replace(refs=frozenset(refs or [Ref(operator.number, "key", value.text)]))
     return above(operator, found)
 
 
@@ -282,5 +282,5 @@ def outputs(expressions: Iterable[TreeNode], columns: Mapping[int, Value]) -> It
         value = canonical(expression, columns)
         yield (
             attribute_id(expression),
-            replace(value, name=str(expression.fields.get("name", value.name)), literal=value.literal),
+            value._replace(name=str(expression.fields.get("name", value.name)), literal=value.literal),
         )

@@ -130,7 +130,7 @@ class Shapes:
                 value = merged(f"each of ({', '.join(texts)})", values)
                 steps.append(value)
             name, type_ = str(one.fields["name"]), type_name(one.fields["dataType"])
-            columns[attribute_id(one)] = replace(value, name=name, type=type_)
+            columns[attribute_id(one)] = value._replace(name=name, type=type_)
         return branch.with_columns(columns, *steps)
 
     def watermark(self, node: TreeNode, branch: Branch) -> Branch:
@@ -141,11 +141,11 @@ class Shapes:
     def generate(self, node: TreeNode, branch: Branch) -> Branch:
         """Add ``explode``: filters on other columns may be above or below."""
         value = canonical(node.expressions("generator")[0], branch.columns)
-        step = replace(value, text=f"{'outer ' if node.fields.get('outer') else ''}{value.text}")
+        step = value._replace(text=f"{'outer ' if node.fields.get('outer') else ''}{value.text}")
         columns = dict(branch.columns)
         for one in node.expressions("generatorOutput"):
             name = str(one.fields["name"])
-            columns[attribute_id(one)] = replace(step, text=f"{step.text}.{name}", name=name, literal=False)
+            columns[attribute_id(one)] = step._replace(text=f"{step.text}.{name}", name=name, literal=False)
         return branch.with_columns(columns, step)
 
     def opaque(self, node: TreeNode, branch: Branch) -> Branch:
@@ -157,7 +157,7 @@ class Shapes:
         self.reading.use([*inner, *branch.filters.values()])
         step = merged(f"{node.name}({', '.join(one.text for one in inner)})", inner)
         where = sorted(
-            (replace(one, text=f"where {one.text}") for one in branch.filters.values()), key=attrgetter("text")
+            (one._replace(text=f"where {one.text}") for one in branch.filters.values()), key=attrgetter("text")
         )
         columns = dict(branch.columns)
         if node.name == "Aggregate":
@@ -230,7 +230,7 @@ class Shapes:
         keys, conditions = operator.keys, sorted(operator.conditions)
         if operator.kind == "join":
             keys = [
-                replace(one, name="")
+                one._replace(name="")
                 for one in operator.conditions.values()
                 # A join key: an equation of the two sides.
                 if sorted(

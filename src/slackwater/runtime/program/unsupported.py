@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.errors import AnalysisException
 
@@ -55,8 +54,7 @@ GLOBAL_WATERMARK = "global-watermark"
 REFUSED = "query-refused"
 
 
-@dataclass(frozen=True, slots=True)
-class Unsupported:
+class Unsupported(NamedTuple):
     """An operation, why streams do not support it, and an alternative."""
 
     what: str

@@ -20,8 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import structlog
 from py4j.clientserver import ClientServer
@@ -233,8 +232,7 @@ _UNREADABLE: tuple[type[Exception], ...] = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class InputWatermarks:
+class InputWatermarks(NamedTuple):
     """Each input's newest event time less its delay, in milliseconds, after a batch; ``None``: no row yet.
 
     ``combined_ms`` is Spark's written watermark. ``spark_version`` decides the inputs' order.

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 
@@ -62,8 +62,7 @@ from slackwater.sources.common.contract import SparkSource
 from slackwater.storage.open import is_uri, open_read_store
 
 
-@dataclass(frozen=True, slots=True)
-class ReadyToStart:
+class ReadyToStart(NamedTuple):
     """``completed_batch`` is the snapshot's. ``warnings`` are for the user, before the query starts."""
 
     copier: LogCopier

@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 import sysconfig
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -142,8 +141,7 @@ NOT_THE_USERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RunFailure:
+class RunFailure(NamedTuple):
     """``place`` is ``file:line`` in the user's code, if known.
 
     ``traceback`` is the user function's, with frames of the user's code only.

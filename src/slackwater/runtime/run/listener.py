@@ -23,11 +23,10 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import structlog
 from py4j.protocol import Py4JError
@@ -48,8 +47,7 @@ BREAK_OFF_AT = 3
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedQuery:
+class RecordedQuery(NamedTuple):
     stream: str
     generation: int
     run: int | None = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import structlog
 from py4j.protocol import Py4JJavaError
@@ -130,8 +130,7 @@ class BuiltStream:
             return []
 
 
-@dataclass(frozen=True, slots=True)
-class QueryStart:
+class QueryStart(NamedTuple):
     """A query's trigger, and the run for its sink.
 
     ``completes_batch``: only run the planned batch without output, because the sink already has its rows.

@@ -9,9 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import structlog
 
@@ -59,8 +58,7 @@ class RunDisplay(Protocol):
     def restarted(self, stream: str) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class RunRequest:
+class RunRequest(NamedTuple):
     """The arguments of a run. ``streams`` empty: all. ``seconds`` ``None``: no limit.
 
     ``accepted`` are codes of changes despite which the state is kept.

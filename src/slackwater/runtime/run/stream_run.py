@@ -6,9 +6,9 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import structlog
 
@@ -195,8 +195,7 @@ class QueryRun:
             log.warning("a run's end was not recorded", stream=self._generation.stream, end=end, error=str(error))
 
 
-@dataclass(frozen=True, slots=True)
-class StreamOutcome:
+class StreamOutcome(NamedTuple):
     """``reason``: why it failed or did not start. ``error``: raised before its query started."""
 
     stream: str
@@ -453,7 +452,7 @@ class StreamRun:
 
 def _lost_spark(error: BaseException) -> RunFailure:
     failure = classify(error)
-    return replace(failure, reason=f"Spark no longer answers: {failure.reason}", traceback=None)
+    return failure._replace(reason=f"Spark no longer answers: {failure.reason}", traceback=None)
 
 
 FIRST_WAIT_S = 1.0
