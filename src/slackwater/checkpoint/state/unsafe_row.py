@@ -8,6 +8,7 @@ of natural size; a map is its key array's size, the key array and the value arra
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -38,7 +39,8 @@ _FIXED: dict[str, tuple[str, pa.DataType]] = {
 _TEXT = ("char(", "varchar(", "string collate")
 
 
-class Rows(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Rows:
     """Positions of rows, arrays or maps. Offsets inside count from ``starts``; nothing passes ``ends``."""
 
     view: ByteView
