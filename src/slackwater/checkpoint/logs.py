@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from slackwater.checkpoint.inventory import read_inventory
 from slackwater.checkpoint.layout import (
@@ -29,8 +28,10 @@ from slackwater.storage.protocols import FileTooLarge, ReadStore, hadoop_checksu
 PARTITIONS_SETTING = "spark.sql.shuffle.partitions"
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointLogs:
+_Parsed = TypeVar("_Parsed")
+
+
+class CheckpointLogs(NamedTuple):
     """The text logs: their ids, and entries on demand.
 
     ``offset_ids`` and ``commit_ids`` may be sparse (purging, async progress). ``damage`` is of the query id and each
@@ -82,23 +83,19 @@ def logs_of_listing(store: ReadStore, listing: Listing) -> CheckpointLogs:
 def _logs(
     store: ReadStore, offset_ids: tuple[int, ...], commit_ids: tuple[int, ...], sources: tuple[str, ...]
 ) -> CheckpointLogs:
-    logs = CheckpointLogs(store, None, offset_ids, commit_ids, sources, None, None, ())
     damage: list[Damage] = []
-    try:
-        logs = replace(logs, query_id=parse_query_metadata(store.read(METADATA)))
-    except (FormatError, OSError) as error:
-        damage.append(damage_of(METADATA, error))
-    if offset_ids:
+
+    def read(path: str, parse: Callable[[bytes], _Parsed]) -> _Parsed | None:
         try:
-            logs = replace(logs, newest_offset=logs.offset(offset_ids[-1]))
+            return parse(store.read(path))
         except (FormatError, OSError) as error:
-            damage.append(damage_of(offset_path(offset_ids[-1]), error))
-    if commit_ids:
-        try:
-            logs = replace(logs, newest_commit=logs.commit(commit_ids[-1]))
-        except (FormatError, OSError) as error:
-            damage.append(damage_of(commit_path(commit_ids[-1]), error))
-    return replace(logs, damage=tuple(damage))
+            damage.append(damage_of(path, error))
+            return None
+
+    query_id = read(METADATA, parse_query_metadata)
+    offset = read(offset_path(offset_ids[-1]), parse_offset_entry) if offset_ids else None
+    commit = read(commit_path(commit_ids[-1]), parse_commit_entry) if commit_ids else None
+    return CheckpointLogs(store, query_id, offset_ids, commit_ids, sources, offset, commit, tuple(damage))
 
 
 def marks(store: ReadStore) -> Marks:

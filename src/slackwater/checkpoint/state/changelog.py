@@ -10,6 +10,7 @@ import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import accumulate, takewhile
 from typing import TypeVar
 
@@ -108,34 +109,18 @@ _ZSTD_USUAL_RATIO, _ZSTD_LARGE_RATIO = 16, 64
 _PIECE = 4 << 20
 
 
-def decompress(data: bytes, *, check: bool = True, budget: Budget | None = None) -> ByteView:
-    """Raises ``FormatError``; ``too-large`` above the budget. Leave ``check``, for checksums in lz4 streams, out only
-    if the whole file was verified.
+def decompress(data: bytes, *, check: bool = True, budget: Budget | None = None, needed: int | None = None) -> ByteView:
+    """At least the ``needed`` first bytes, if there are as many, or all. Raises ``FormatError``; ``too-large`` above
+    the budget. Leave ``check``, for checksums in lz4 streams, out only if the whole file was verified.
     """
     budget = budget or Budget()
     match require_codec(data):
         case "lz4":
-            return _decompress_lz4(data, budget, check=check)
+            return _decompress_blocks(data, lz4_blocks(data), budget, needed, partial(_lz4_block, check=check))
         case "zstd":
-            return _decompress_zstd(data, budget)
+            return _decompress_zstd(data, budget, whole=needed is None)
         case "snappy":
-            return _decompress_snappy(data, budget)
-        case _:
-            return ByteView.of(decompress_lzf(data, budget))
-
-
-def decompress_start(data: bytes, needed: int, budget: Budget) -> ByteView:
-    """Decompresses at least the ``needed`` first bytes, if there are as many. Raises as ``decompress``."""
-    match require_codec(data):
-        case "lz4":
-            return _decompress_lz4(data, budget, check=True, needed=needed)
-        case "zstd":
-            try:
-                return ByteView.of(next(_zstd_pieces(data, _PIECE), b""))
-            except (OSError, ValueError) as error:
-                raise torn("zstd", str(error)) from error
-        case "snappy":
-            return _decompress_snappy(data, budget, needed)
+            return _decompress_blocks(data, snappy_blocks(data), budget, needed, _snappy_block)
         case _:
             return ByteView.of(decompress_lzf(data, budget, needed))
 
@@ -150,15 +135,25 @@ def _first(parts: Sequence[_Part], needed: int | None, size_of: Callable[[_Part]
     return parts[: sum(1 for _ in takewhile(lambda size: size < needed, before))]
 
 
-def _decompress_lz4(data: bytes, budget: Budget, *, check: bool, needed: int | None = None) -> ByteView:
-    blocks = _first(lz4_blocks(data), needed, lambda block: block.size)
+def _decompress_blocks(
+    data: bytes,
+    found: Sequence[Block],
+    budget: Budget,
+    needed: int | None,
+    unpack: Callable[[bytes, Block, int], bytes],
+) -> ByteView:
+    blocks = _first(found, needed, lambda block: block.size)
     total = sum(block.size for block in blocks)
     budget.take(total, len(data))
-    return ByteView.joined((_lz4_block(data, block, index, check=check) for index, block in enumerate(blocks)), total)
+    pieces = (unpack(data[block.start : block.end], block, index) for index, block in enumerate(blocks))
+    return ByteView.joined(pieces, total)
 
 
-def _lz4_block(data: bytes, block: Block, index: int, *, check: bool) -> bytes:
-    packed = data[block.start : block.end]
+def _snappy_block(packed: bytes, block: Block, _index: int) -> bytes:
+    return _arrow_decompress(packed, "snappy", block.size)
+
+
+def _lz4_block(packed: bytes, block: Block, index: int, *, check: bool) -> bytes:
     if block.method == LZ4_PACKED:
         packed = _arrow_decompress(packed, "lz4_raw", block.size)
     elif len(packed) != block.size:
@@ -173,18 +168,13 @@ def _lz4_block(data: bytes, block: Block, index: int, *, check: bool) -> bytes:
     return packed
 
 
-def _decompress_snappy(data: bytes, budget: Budget, needed: int | None = None) -> ByteView:
-    blocks = _first(snappy_blocks(data), needed, lambda block: block.size)
-    total = sum(block.size for block in blocks)
-    budget.take(total, len(data))
-    pieces = (_arrow_decompress(data[block.start : block.end], "snappy", block.size) for block in blocks)
-    return ByteView.joined(pieces, total)
-
-
-def _decompress_zstd(data: bytes, budget: Budget) -> ByteView:
+def _decompress_zstd(data: bytes, budget: Budget, *, whole: bool) -> ByteView:
     """Frames lack a content size, so they are read as a stream. pyarrow fails on a cut frame too."""
     usual, large = _ZSTD_USUAL_RATIO * len(data), _ZSTD_LARGE_RATIO * len(data)
     try:
+        if not whole:
+            # More than any start that is needed.
+            return ByteView.of(next(_zstd_pieces(data, _PIECE), b""))
         most = budget.most(len(data))
         if large < most:
             # What expands more than state does is measured before memory is taken for it.
@@ -250,7 +240,7 @@ def check_changes(data: bytes, file: StateFile, budget: Budget, *, whole: bool) 
     if whole:
         lineage = parse_changes(decompress(data, budget=budget), file.kind)[2]
     else:
-        lineage = parse_changelog_header(decompress_start(data, LONGEST_HEADER, budget))[1]
+        lineage = parse_changelog_header(decompress(data, budget=budget, needed=LONGEST_HEADER))[1]
     before = max((version for version, _ in lineage), default=None)
     if before is not None and before != file.version - 1:
         # RocksDB.scala: the lineage ends with the version before the one that is written.

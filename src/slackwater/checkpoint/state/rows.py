@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from slackwater.checkpoint.state.records import ByteView, Positions
-from slackwater.checkpoint.state.unsafe_row import read_rows, whole_rows
+from slackwater.checkpoint.state.unsafe_row import FIXED, read_rows, whole_rows
 from slackwater.core.errors import FormatError
 from slackwater.core.state import ArrayType, AtomicType, DataType, DecimalType, Field, KeyEncoding, MapType, StructType
 
@@ -139,17 +139,6 @@ def _read_range_keys(spans: Spans, schema: StructType, ordering: tuple[int, ...]
     return _named(ordered, schema)
 
 
-_SORTABLE = {
-    "byte": (">i1", pa.int8()),
-    "short": (">i2", pa.int16()),
-    "integer": (">i4", pa.int32()),
-    "long": (">i8", pa.int64()),
-    "float": (">u4", pa.float32()),
-    "double": (">u8", pa.float64()),
-    "date": (">i4", pa.date32()),
-    "timestamp": (">i8", pa.timestamp("us", "UTC")),
-    "timestamp_ntz": (">i8", pa.timestamp("us")),
-}
 _NEGATIVE, _NULL = 0, 2
 
 
@@ -160,19 +149,19 @@ def _read_sortable(column: pa.Array, field: Field) -> pa.Array:
             [None if item is None or item[:1] == b"\2" else item[-1:] == b"\1" for item in column.to_pylist()],
             pa.bool_(),
         )
-    if name not in _SORTABLE:
+    if name not in FIXED:
         raise FormatError("too-new", "a type that Spark does not sort by", expected="a number", found=str(field.type))
-    kind, arrow_type = _SORTABLE[name]
+    kind, arrow_type = FIXED[name]
+    big_endian = kind.replace("<f", "<u").replace("<", ">")
     width = np.dtype(kind).itemsize + 1
     encoded: list[bytes] = [item or b"" for item in column.to_pylist()]
     if any(len(item) not in {width, 1} for item in encoded):
         raise FormatError("torn", "a sorted column of a different width", expected=f"{width} bytes", found="other")
     joined = np.frombuffer(b"".join(item.ljust(width, b"\0") for item in encoded), np.uint8).reshape(-1, width)
-    values = np.ascontiguousarray(joined[:, 1:]).view(kind)[:, 0]
+    values = np.ascontiguousarray(joined[:, 1:]).view(big_endian)[:, 0]
     if name in {"float", "double"}:
         # The bits of a negative number are all turned, so that the larger sorts first.
-        values = np.where(joined[:, 0] == _NEGATIVE, ~values, values).astype(kind.replace(">", "<"))
-        values = values.view(kind.replace(">u", "<f"))
+        values = np.where(joined[:, 0] == _NEGATIVE, ~values, values).astype(big_endian.replace(">", "<")).view(kind)
     plain = pa.array(values.astype(values.dtype.newbyteorder("=")), mask=joined[:, 0] == _NULL)
     return plain if plain.type == arrow_type else plain.view(arrow_type)
 
@@ -219,16 +208,8 @@ def _fits(data: bytes, position: int, end: int, head: int) -> bool:
 
 
 _ATOMIC: dict[str, pa.DataType] = {
+    **{name: arrow for name, (_, arrow) in FIXED.items()},
     "boolean": pa.bool_(),
-    "byte": pa.int8(),
-    "short": pa.int16(),
-    "integer": pa.int32(),
-    "long": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
     "string": pa.string(),
     "binary": pa.binary(),
     "void": pa.null(),

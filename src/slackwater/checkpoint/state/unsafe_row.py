@@ -25,7 +25,7 @@ _LONG_DIGITS = 18
 _BIG_DECIMAL_BYTES = 16
 _DEEPEST = 64
 
-_FIXED: dict[str, tuple[str, pa.DataType]] = {
+FIXED: dict[str, tuple[str, pa.DataType]] = {
     "byte": ("<i1", pa.int8()),
     "short": ("<i2", pa.int16()),
     "integer": ("<i4", pa.int32()),
@@ -36,6 +36,7 @@ _FIXED: dict[str, tuple[str, pa.DataType]] = {
     "timestamp": ("<i8", pa.timestamp("us", "UTC")),
     "timestamp_ntz": ("<i8", pa.timestamp("us")),
 }
+"""Types of a fixed width: how a row has them, and Arrow's type."""
 _TEXT = ("char(", "varchar(", "string collate")
 
 
@@ -118,8 +119,8 @@ def read_values(slots: _Slots, kind: DataType, depth: int) -> pa.Array:
 
 
 def _read_atomic(slots: _Slots, name: str) -> pa.Array:
-    if name in _FIXED:
-        return _read_fixed(slots, *_FIXED[name])
+    if name in FIXED:
+        return _read_fixed(slots, *FIXED[name])
     match name:
         case "boolean":
             return pa.array(slots.rows.view.read(slots.positions, "<u1") != 0, mask=~slots.valid)
