@@ -26,7 +26,7 @@ from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.ledger.tables import unreadable
 from slackwater.sinks.common.registry import identity_at, open_output
 from slackwater.sources import kind_of, kinds_of_format
-from slackwater.sources.common.contract import Asked, SparkSource, replaced_file
+from slackwater.sources.common.contract import Asked, SparkSource, replaced_file, without_partitions
 from slackwater.storage.open import local_file_of
 
 _MOST_FILES = 500
@@ -100,26 +100,20 @@ def _is_there(path: Path) -> bool:
 
 def read_outputs(line: SourceLine) -> Fact[tuple[tuple[str, Mapping[str, int]], ...]]:
     """Outputs of Spark's file sink that contain the newest listed files on local disks."""
-    folders = {_without_partitions(Path(local_file_of(file.path) or "").parent) for file in _newest_local(_files(line))}
+    paths = [local_file_of(file.path) or "" for file in _newest_local(_files(line))]
+    folders = {without_partitions(path.rpartition("/")[0]) for path in paths}
     return tried(
         lambda: tuple(found for folder in sorted(folders) if (found := _output_at(folder)) is not None),
         f"the folders of source {line.name} cannot be read",
     )
 
 
-def _without_partitions(folder: Path) -> Path:
-    # Folders such as ``day=1`` are partitions of the output above them.
-    while "=" in folder.name:
-        folder = folder.parent
-    return folder
-
-
-def _output_at(folder: Path) -> tuple[str, Mapping[str, int]] | None:
-    identity = identity_at(str(folder)) if folder.is_dir() else None
+def _output_at(folder: str) -> tuple[str, Mapping[str, int]] | None:
+    identity = identity_at(folder) if Path(folder).is_dir() else None
     if identity is None:
         return None
     listed = open_output(identity).listed()
-    return None if listed is None else (str(folder), listed[1])
+    return None if listed is None else (folder, listed[1])
 
 
 def too_old_files(line: SourceLine, shape: SourceShape | None) -> Fact[tuple[str, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slackwater.sources.common.contract import EarlyEnd, End, Reached, SourceEntries, SourceRange, decoded, is_long
+from slackwater.sources.common.contract import EarlyEnd, End, SourceEntries, decoded, is_long
 from slackwater.sources.common.source import Source
 
 _FIELDS = {"version", "snapshot_id", "position", "scan_all_files"}
@@ -42,9 +42,6 @@ class Iceberg(Source):
 
     def fixed_end(self, value: Any, source: str, log: SourceEntries) -> End | None:
         return {"offset": str(value.json())}
-
-    def reached(self, end: End, span: SourceRange) -> Reached:
-        return "end" if decoded(end["offset"]) == decoded(span.end) else "unknown"
 
 
 SOURCE = Iceberg()

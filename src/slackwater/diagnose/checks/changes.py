@@ -18,6 +18,7 @@ from slackwater.diagnose.checks.common.settings import (
     pinned_partitions,
     settings_of,
 )
+from slackwater.sources.common.contract import without_partitions
 
 _OLD = "1"
 
@@ -205,16 +206,9 @@ def _places(source: SourceFacts) -> tuple[frozenset[str], frozenset[str]]:
     entries = [file.log_offset for file in files]
     first, last = min(entries), max(entries)
     return (
-        frozenset(_folder(file.path) for file in files if file.log_offset == first),
-        frozenset(_folder(file.path) for file in files if file.log_offset == last),
+        frozenset(without_partitions(file.path.rpartition("/")[0]) for file in files if file.log_offset == first),
+        frozenset(without_partitions(file.path.rpartition("/")[0]) for file in files if file.log_offset == last),
     )
-
-
-def _folder(path: str) -> str:
-    parts = path.split("/")[:-1]
-    while parts and "=" in parts[-1]:
-        parts.pop()
-    return "/".join(parts)
 
 
 @Check[Facts]("SW-CHG-002", Severity.WARNING, risk="duplicate", certainty="likely")

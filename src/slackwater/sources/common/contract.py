@@ -290,6 +290,13 @@ MS_IN_S = 1000
 UNIQUE_NAME = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}[^/]*$")
 
 
+def without_partitions(folder: str) -> str:
+    """The folder above partitions, such as ``day=1``."""
+    while "=" in folder.rpartition("/")[2]:
+        folder = folder.rpartition("/")[0]
+    return folder
+
+
 def sizes_as_read(files: Iterable[SourceFile], reach: Reach) -> dict[str, int]:
     sizes = {}
     for file in files:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +57,8 @@ class Source:
 
     kind: str
     """The stable name of the kind: its module's name."""
+    live_module: str | None = None
+    """The module whose ``LIVE`` asks brokers and stores."""
     formats: frozenset[str] = frozenset()
     """Spark's names of the formats whose checkpoints may show this kind, in lower case."""
     connectors: frozenset[str] = frozenset()
@@ -139,7 +142,8 @@ class Source:
         return False
 
     def live(self) -> LiveSource:
-        return LiveSource(self)
+        live: LiveSource = import_module(self.live_module).LIVE if self.live_module else LiveSource(self)
+        return live
 
     def empty_base(self, start: str | None) -> EmptyBase | None:
         """The empty batch before a range from ``start``; ``None`` if the kind has no empty range."""
@@ -243,7 +247,7 @@ class Source:
 
     def reached(self, end: End, span: SourceRange) -> Reached:
         """Return whether a range from the beginning reaches this end; ``before``: data was left."""
-        return "unknown"
+        return "end" if "offset" in end and decoded(end["offset"]) == decoded(span.end) else "unknown"
 
     def location(self, offset: str | None) -> str:
         """The source's ``SourceShape.location`` if offsets show it; otherwise empty."""

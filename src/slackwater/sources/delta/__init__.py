@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 
-from slackwater.sources.common.contract import EmptyBase, End, Reached, SourceEntries, SourceRange, decoded, is_long
-from slackwater.sources.common.source import LiveSource, Source
+from slackwater.sources.common.contract import EmptyBase, End, SourceEntries, decoded, is_long
+from slackwater.sources.common.contract import Reached as Reached
+from slackwater.sources.common.contract import SourceRange as SourceRange
+from slackwater.sources.common.source import LiveSource as LiveSource
+from slackwater.sources.common.source import Source
 
 BEFORE_ALL = -1
 """The ``index`` before all files of a version."""
@@ -19,6 +21,7 @@ class Delta(Source):
     """Positions are table versions; ``index`` -1 is before all files of a version."""
 
     kind = "delta"
+    live_module = "slackwater.sources.delta.live"
     shows_what_is_served = True
     formats = frozenset({"delta"})
     connectors = frozenset({"delta"})
@@ -43,10 +46,6 @@ class Delta(Source):
             and isinstance(offset.get("reservoirId"), str)
             and is_long(offset.get("reservoirVersion"))
         )
-
-    def live(self) -> LiveSource:
-        live: LiveSource = import_module("slackwater.sources.delta.live").LIVE
-        return live
 
     def at(self, table: str, version: int, *, whole: bool) -> str:
         """The position before a version; ``whole``: read the table as it is then, not only the version's changes."""
@@ -75,9 +74,6 @@ class Delta(Source):
 
     def fixed_end(self, value: Any, source: str, log: SourceEntries) -> End | None:
         return {"offset": str(value.get().json())} if value.isDefined() else None
-
-    def reached(self, end: End, span: SourceRange) -> Reached:
-        return "end" if decoded(end["offset"]) == decoded(span.end) else "unknown"
 
 
 def _is_whole(position: Mapping[str, Any]) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from typing import Any
 from urllib.parse import unquote
 
@@ -30,7 +29,8 @@ from slackwater.sources.common.contract import (
     refuse_backward,
     replaced_file,
 )
-from slackwater.sources.common.source import LiveSource, Source, encoded
+from slackwater.sources.common.source import LiveSource as LiveSource
+from slackwater.sources.common.source import Source, encoded
 
 NO_FILES = '{"logOffset":-1}'
 """The offset of a file source that has read no files, as Spark writes it."""
@@ -44,6 +44,7 @@ class Files(Source):
     """Positions are entry numbers of the source's own log; only the log names the files."""
 
     kind = "files"
+    live_module = "slackwater.sources.files.live"
     has_empty_base = True
     shows_what_is_free = True
     label = "file"
@@ -72,10 +73,6 @@ class Files(Source):
 
     def is_named(self, description: str) -> bool:
         return description.startswith(("FileSource[", "FileStreamSource["))
-
-    def live(self) -> LiveSource:
-        live: LiveSource = import_module("slackwater.sources.files.live").LIVE
-        return live
 
     def owns(self, offset: object, log: SourceEntries) -> bool:
         if isinstance(offset, dict):

@@ -36,6 +36,7 @@ from slackwater.sources.common.contract import (
     listed,
     out_of_range,
     unrecorded,
+    without_partitions,
 )
 from slackwater.sources.common.source import LiveSource, encoded
 from slackwater.sources.files import NO_FILES
@@ -108,7 +109,9 @@ class FilesLive(LiveSource):
 
     def ahead(self, end: str | None, read: Sequence[SourceFile], address: str | None, files_max: int) -> Ahead:
         """The unread files next to read files, or below ``address``. Lists local directories only."""
-        folders = {address} if address is not None else {_without_partitions(file.path) for file in read}
+        # A source's log has percent-encoded URIs.
+        paths = [local_file_of(file.path) or file.path for file in read]
+        folders = {without_partitions(path.rpartition("/")[0]) for path in paths} if address is None else {address}
         if not folders:
             raise Uncounted("has read no file yet, so that its folder is unknown")
         sizes = [size for one in folders for size in _unread(_directory(f"FileStreamSource[{one}]"), read, files_max)]
@@ -134,14 +137,6 @@ def _unread(store: LocalStore, read: Sequence[SourceFile], files_max: int) -> li
     if written is not None:
         return [size for path, size in written.items() if path not in known]
     return [store.size(name) for name in _names(store, files_max) if f"{store.location}/{name}" not in known]
-
-
-def _without_partitions(path: str) -> str:
-    """A file's folder without partitions. A source's log has percent-encoded URIs."""
-    folder = (local_file_of(path) or path).rpartition("/")[0]
-    while "=" in folder.rpartition("/")[2]:
-        folder = folder.rpartition("/")[0]
-    return folder
 
 
 def _present(source: SourceSeen) -> tuple[SourceFile, ...]:

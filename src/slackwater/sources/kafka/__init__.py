@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -36,7 +35,8 @@ from slackwater.sources.common.contract import (
     refuse_backward,
     scala_map,
 )
-from slackwater.sources.common.source import NO_OFFSET, LiveSource, Source, encoded
+from slackwater.sources.common.source import NO_OFFSET, Source, encoded
+from slackwater.sources.common.source import LiveSource as LiveSource
 
 NEWEST_VERSION = 1
 _LEADING = LEADING.encode()
@@ -67,6 +67,7 @@ class Kafka(Source):
     """Positions are offsets by topic and partition; an unlisted partition starts at 0."""
 
     kind = "kafka"
+    live_module = "slackwater.sources.kafka.live"
     has_empty_base = True
     shows_what_is_free = True
     shows_what_is_served = True
@@ -112,10 +113,6 @@ class Kafka(Source):
 
     def is_named(self, description: str) -> bool:
         return description == "kafka" or description.startswith("KafkaV2[")
-
-    def live(self) -> LiveSource:
-        live: LiveSource = import_module("slackwater.sources.kafka.live").LIVE
-        return live
 
     def owns(self, offset: object, log: SourceEntries) -> bool:
         if offset is None:
