@@ -37,7 +37,7 @@ from slackwater.runtime.loader import digest, is_application, locate
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.program.code_reach import environment_settings
 from slackwater.runtime.run.before_start import program_digest, program_json
-from slackwater.runtime.run.failures import SPARK_ERRORS
+from slackwater.runtime.run.failures import UNREADABLE
 from slackwater.runtime.run.listener import ProgressRecorder, RecordedQuery, make_listener
 from slackwater.runtime.run.query import ApplicationCode, BuiltStream
 from slackwater.runtime.session import spark_version
@@ -50,14 +50,6 @@ if TYPE_CHECKING:
 
 
 log = structlog.get_logger(__name__)
-_NOT_DESCRIBED: tuple[type[Exception], ...] = (
-    SlackwaterError,
-    OSError,
-    LookupError,
-    ValueError,
-    TypeError,
-    *SPARK_ERRORS,
-)
 
 
 def watch(spark: SparkSession, *, ledger: str | PathLike[str]) -> Watching:
@@ -300,7 +292,7 @@ class _StartsUnderWay(Handler):
             reference = _own_reference()
             file = Path(program).absolute() if reference is None else locate(reference)[0]
             definition = definition_of(start, ApplicationCode(file, lambda spark: spark))
-        except _NOT_DESCRIBED as error:
+        except UNREADABLE as error:
             # The listener records the query all the same, by what the JVM shows of it.
             log.warning("what a query writes to is not recorded", error=str(error))
             definition = None

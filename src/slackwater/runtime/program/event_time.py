@@ -243,10 +243,8 @@ Expand = Callable[[TreeNode], str]
 
 def time_window(struct: TreeNode, text_of: Expand) -> Window | None:
     end = _end(struct)
-    if end is None or len(struct.children) != PARTS:
-        return None
     remainder = next((node for node in struct.walk() if node.name == "Remainder"), None)
-    if remainder is None or end.name != "Add" or _number(end.children[1]) is None:
+    if end is None or end.name != "Add" or remainder is None:
         return None
     start_time, slide = remainder.children[0], _number(remainder.children[1])
     length, offset = _number(end.children[1]), _number(start_time.children[1]) if len(start_time.children) > 1 else 0
@@ -266,13 +264,9 @@ def time_window(struct: TreeNode, text_of: Expand) -> Window | None:
 
 def session_window(struct: TreeNode, text_of: Expand) -> Window | None:
     end = _end(struct)
-    if (
-        end is None
-        or len(struct.children) != PARTS
-        or any(node.name == "Remainder" for node in struct.children[1].walk())
-    ):
+    if end is None or any(node.name == "Remainder" for node in struct.children[1].walk()):
         return None
-    added = next((node for node in end.walk() if node.name in ("TimestampAddInterval", "TimeAdd")), None)
+    added = next((node for node in end.walk() if node.name in ADDITIONS), None)
     if added is None or end.name != CONVERSION:
         return None
     time = text_of(added.children[0])

@@ -51,60 +51,33 @@ class Value(NamedTuple):
 
 Columns = Mapping[int, Value]
 
-TRANSPARENT = frozenset(
-    {
-        "Alias",
-        "KnownFloatingPointNormalized",
-        "KnownNotNull",
-        "KnownNullable",
-        "NormalizeNaNAndZero",
-        "OuterReference",
-        "PromotePrecision",
-        "TempResolvedColumn",
-    }
-)
+TRANSPARENT = frozenset({
+    "Alias", "KnownFloatingPointNormalized", "KnownNotNull", "KnownNullable", "NormalizeNaNAndZero", "OuterReference",
+    "PromotePrecision", "TempResolvedColumn",
+})  # fmt: skip
 INFIX = {
-    "Add": "+",
-    "Subtract": "-",
-    "Multiply": "*",
-    "Divide": "/",
-    "Remainder": "%",
-    "BitwiseAnd": "&",
-    "BitwiseOr": "|",
-    "BitwiseXor": "^",
-    "EqualTo": "=",
-    "EqualNullSafe": "<=>",
-    "LessThan": "<",
-    "LessThanOrEqual": "<=",
-    "GreaterThan": ">",
-    "GreaterThanOrEqual": ">=",
-}
+    "Add": "+", "Subtract": "-", "Multiply": "*", "Divide": "/", "Remainder": "%",
+    "BitwiseAnd": "&", "BitwiseOr": "|", "BitwiseXor": "^", "EqualTo": "=", "EqualNullSafe": "<=>",
+    "LessThan": "<", "LessThanOrEqual": "<=", "GreaterThan": ">", "GreaterThanOrEqual": ">=",
+}  # fmt: skip
 COMMUTATIVE = frozenset({"+", "*", "&", "|", "^", "=", "<=>"})
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!="}
 INTEGERS = frozenset({"byte", "short", "integer", "long"})
 SEEDED = frozenset({"Rand", "Randn", "Uuid", "Shuffle", "RandStr", "Uniform"})
 NOT_DETERMINISTIC = SEEDED | {
-    "InputFileBlockLength",
-    "InputFileBlockStart",
-    "InputFileName",
-    "MonotonicallyIncreasingID",
-    "SparkPartitionID",
-}
+    "InputFileBlockLength", "InputFileBlockStart", "InputFileName", "MonotonicallyIncreasingID", "SparkPartitionID",
+}  # fmt: skip
 """Spark's expressions with the trait ``Nondeterministic``."""
 CLOCK_INTERVALS = ("interval hour", "interval minute", "interval second")
 WITH_ZONE = re.compile(r"timestamp|date|string|variant|time")
 ADDRESS = re.compile(r"@[0-9a-f]{3,8}\b")
-NOISE = frozenset(
-    {
-        CLASS, CHILDREN, "exprId", "qualifier", "nonInheritableMetadataKeys", "explicitMetadata", "metadata",
-        "nullable", "evalContext", "evalMode", "resultId", "queryContext", "failOnError", "ansiEnabled",
-        "legacySizeOfNull", "hideSeed", "randomSeed", "seed", "mutableAggBufferOffset",
-        "inputAggBufferOffset", "udfDeterministic",
-        "evalType", "func", "functionName", "pretty", "nodePatternsInternal", "outerAttrs", "isDistinct",
-        "cteId", LEFT_OUT,
-    }
-)  # fmt: skip
+NOISE = frozenset({
+    CLASS, CHILDREN, "exprId", "qualifier", "nonInheritableMetadataKeys", "explicitMetadata", "metadata", "nullable",
+    "evalContext", "evalMode", "resultId", "queryContext", "failOnError", "ansiEnabled", "legacySizeOfNull", "hideSeed",
+    "randomSeed", "seed", "mutableAggBufferOffset", "inputAggBufferOffset", "udfDeterministic", "evalType", "func",
+    "functionName", "pretty", "nodePatternsInternal", "outerAttrs", "isDistinct", "cteId", LEFT_OUT,
+})  # fmt: skip
 ARGUMENT = re.compile(r"argument \d+")
 """The generated argument names of a lambda function: its own names have numbers of the JVM process."""
 
@@ -394,16 +367,11 @@ WRITERS: Mapping[str, Callable[[TreeNode, Columns], Value]] = {
     "LambdaFunction": _lambda,
     "Literal": _literal,
     "Cast": _cast,
-    "And": _and_or,
-    "Or": _and_or,
+    **dict.fromkeys(("And", "Or"), _and_or),
     "Not": _not,
     **dict.fromkeys(("TimeAdd", "TimestampAddInterval", "IsNull", "IsNotNull", "In", "CaseWhen"), _composed),
     **dict.fromkeys(("GetStructField", "AggregateExpression"), _composed),
     "CreateNamedStruct": _struct,
-    "PythonUDF": _python_function,
-    "PythonUDAF": _python_function,
-    "ScalarSubquery": _subquery,
-    "Exists": _subquery,
-    "ListQuery": _subquery,
-    "InSubquery": _subquery,
+    **dict.fromkeys(("PythonUDF", "PythonUDAF"), _python_function),
+    **dict.fromkeys(("ScalarSubquery", "Exists", "ListQuery", "InSubquery"), _subquery),
 }

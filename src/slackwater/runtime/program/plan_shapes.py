@@ -30,13 +30,10 @@ from slackwater.runtime.program.plan_operators import (
     stateful,
 )
 
-UNCHANGED = frozenset(
-    {
-        "SubqueryAlias", "ResolvedHint", "UnresolvedHint", "Repartition", "RepartitionByExpression",
-        "RebalancePartitions", "Sort", "View", "LocalLimit", "CollectMetrics",
-        "DataFrameDropColumns", "Subquery",
-    }
-)  # fmt: skip
+UNCHANGED = frozenset({
+    "SubqueryAlias", "ResolvedHint", "UnresolvedHint", "Repartition", "RepartitionByExpression", "RebalancePartitions",
+    "Sort", "View", "LocalLimit", "CollectMetrics", "DataFrameDropColumns", "Subquery",
+})  # fmt: skip
 """Nodes that pass all rows, with the columns of their child."""
 
 

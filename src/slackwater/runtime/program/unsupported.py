@@ -204,18 +204,10 @@ UNSUPPORTED = {
 """Parts of Spark's messages: the wording of 4.1, and different wordings of 3.5 or 4.3."""
 
 NO_OTHERS = frozenset({"FlatMapGroupsWithState", "FlatMapGroupsInPandasWithState"})
-STATEFUL = frozenset(
-    {
-        *NO_OTHERS,
-        "Aggregate",
-        "Distinct",
-        "Deduplicate",
-        "DeduplicateWithinWatermark",
-        "TransformWithState",
-        "TransformWithStateInPandas",
-        "TransformWithStateInPySpark",
-    }
-)
+STATEFUL = NO_OTHERS | {
+    "Aggregate", "Distinct", "Deduplicate", "DeduplicateWithinWatermark", "TransformWithState",
+    "TransformWithStateInPandas", "TransformWithStateInPySpark",
+}  # fmt: skip
 
 
 def unsupported_by(message: str) -> Unsupported | None:

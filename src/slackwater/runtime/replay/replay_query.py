@@ -28,12 +28,11 @@ from pyspark import SparkContext
 from pyspark.java_gateway import ensure_callback_server_started
 
 from slackwater.checkpoint.logs import read_logs
-from slackwater.core.errors import SlackwaterError
 from slackwater.core.program import QueryProfile
 from slackwater.core.records import GenerationRecord, LogLine
 from slackwater.ledger.lineage import INPUT_WATERMARKS
 from slackwater.runtime.program.logical_plan import WATERMARK, class_name, java_field, nodes_of
-from slackwater.runtime.run.failures import SPARK_ERRORS
+from slackwater.runtime.run.failures import SPARK_ERRORS, UNREADABLE
 from slackwater.runtime.run.listener import make_listener
 from slackwater.runtime.run.query import BuiltStream, start_without_output
 from slackwater.storage.open import open_read_store
@@ -54,8 +53,6 @@ CHECK_S = 0.05
 POLL_S = 0.002
 
 log = structlog.get_logger(__name__)
-
-_FAILURES: tuple[type[Exception], ...] = (LookupError, ValueError, TypeError, AttributeError, *SPARK_ERRORS)
 
 
 class ReplayQuery:
@@ -181,7 +178,7 @@ class _TriggerClock:
                 self.waiting.clear()
                 planned = True
             _release(done, context, executor)
-        except _FAILURES as error:
+        except UNREADABLE as error:
             log.warning("the next batch is replayed by a query of its own", error=str(error))
         return planned
 
@@ -210,7 +207,7 @@ def _replace_clock(query: StreamingQuery) -> _TriggerClock | None:
                 _release(executor)
                 return clock
             time.sleep(POLL_S)
-    except _FAILURES as error:
+    except UNREADABLE as error:
         log.warning("each batch is replayed by a query of its own", error=str(error))
     return None
 
@@ -227,10 +224,6 @@ READY_S = 30.0
 LEAST_LONG = 1 << 31
 """py4j passes a smaller number as a Java ``Integer``, which the map of ``Long`` values must not hold."""
 
-_UNREADABLE: tuple[type[Exception], ...] = (
-    SlackwaterError, LookupError, ValueError, TypeError, AttributeError, *SPARK_ERRORS,
-)  # fmt: skip
-
 
 class InputWatermarks(NamedTuple):
     """Each input's newest event time less its delay, in milliseconds, after a batch; ``None``: no row yet.
@@ -244,14 +237,7 @@ class InputWatermarks(NamedTuple):
     spark_version: str
 
     def as_text(self) -> str:
-        return json.dumps(
-            {
-                "combined_ms": self.combined_ms,
-                "inputs_ms": self.inputs_ms,
-                "delays_ms": self.delays_ms,
-                "spark_version": self.spark_version,
-            }
-        )
+        return json.dumps(self._asdict())
 
     @classmethod
     def parse(cls, text: str) -> InputWatermarks:
@@ -358,7 +344,7 @@ class InputWatermarkKeeper:
                     tracked.restore(self._restored)
             finally:
                 lock.unlock()
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             log.warning("the watermarks of the inputs are not kept", stream=self._generation.stream, error=str(error))
             self._warn("this Spark does not let them be read or restored")
         finally:
@@ -371,7 +357,7 @@ class InputWatermarkKeeper:
             text = InputWatermarks(combined_ms, inputs_ms, self._delays, str(self._spark.version)).as_text()
             name, number = self._generation.stream, self._generation.number
             self._ledger.record_lines([LogLine(name, number, INPUT_WATERMARKS, batch, text)])
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             # The next start says that they are not recorded.
             log.warning("the watermarks of a batch were not recorded", batch=batch, error=str(error))
 

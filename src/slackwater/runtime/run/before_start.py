@@ -17,8 +17,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import structlog
-
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.opened import open_checkpoint
 from slackwater.checkpoint.reader import shape_of
@@ -27,7 +25,7 @@ from slackwater.core.commands import command, with_pipeline
 from slackwater.core.errors import LeaseHeld, NotFound, Refused, SlackwaterError, StreamFailed, UsageError
 from slackwater.core.escaping import one_line
 from slackwater.core.facts import Finding, Severity
-from slackwater.core.program import Program, digest_of, program_of_batch, with_started
+from slackwater.core.program import Program, digest_of, parsed_program, with_started
 from slackwater.core.records import WATCHED, GenerationRecord, StreamRecord
 from slackwater.core.sink import Owner, sink_text
 from slackwater.core.snapshot import Snapshot
@@ -245,8 +243,6 @@ def check_same_sink(known: StreamRecord, now: StreamRecord) -> None:
 Accepted = dict[str, dict[str, object]]
 """The changes that the user accepted and the run records, by stream."""
 
-log = structlog.get_logger(__name__)
-
 
 @dataclass(slots=True)
 class StartGate:
@@ -324,7 +320,7 @@ def judge(
             return StreamVerdict(name, logs.committed, "nothing", notes)
         if now is None:
             return StreamVerdict(name, logs.committed, "unreadable")
-        kept = _recorded(generation, logs.committed)
+        kept = parsed_program(generation.programs, logs.committed)
         if kept is not None:
             found = verdict(kept, now)
             settings = () if found.starts else only_settings(built, kept, recorded, build_again)
@@ -365,14 +361,3 @@ def program_json(program: Program | None) -> dict[str, Any] | None:
 
 def program_digest(program: Program | None) -> str | None:
     return None if program is None else digest_of(program.as_json())
-
-
-def _recorded(generation: GenerationRecord, committed: int) -> Program | None:
-    recorded: Mapping[str, object] | None = program_of_batch(generation.programs, committed)
-    if recorded is None:
-        return None
-    try:
-        return Program.from_json(recorded)
-    except (LookupError, ValueError, TypeError, AttributeError) as error:
-        log.warning("the recorded program cannot be parsed", stream=generation.stream, error=str(error))
-        return None

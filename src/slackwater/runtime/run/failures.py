@@ -24,20 +24,9 @@ from slackwater.sources import kinds
 
 FailureKind = Literal["transient", "permanent"]
 FailureCode = Literal[
-    "state-damaged",
-    "state-schema",
-    "state-missing",
-    "operator-changed",
-    "source-added",
-    "source-removed",
-    "source-changed",
-    "data-loss",
-    "user-function",
-    "query-refused",
-    "store-unreachable",
-    "sink",
-    "unknown",
-]
+    "state-damaged", "state-schema", "state-missing", "operator-changed", "source-added", "source-removed",
+    "source-changed", "data-loss", "user-function", "query-refused", "store-unreachable", "sink", "unknown",
+]  # fmt: skip
 
 TRANSIENT = re.compile(
     r"java\.net\.(ConnectException|SocketException|SocketTimeoutException|UnknownHostException|NoRouteToHostException)"
@@ -55,17 +44,17 @@ TRANSIENT = re.compile(
 Any other failure is permanent, so the stream fails at once.
 """
 
-TRANSIENT_CODES = frozenset(
-    {
-        "ledger-unreachable",
-        *("sink-unreachable", "sink-resources", "sink-busy", "sink-staged-lost"),
-        *("output-unreachable", "output-resources", "output-busy"),
-    }
-)
+TRANSIENT_CODES = frozenset({
+    "ledger-unreachable", "sink-unreachable", "sink-resources", "sink-busy", "sink-staged-lost", "output-unreachable",
+    "output-resources", "output-busy",
+})  # fmt: skip
 """Slackwater's transient errors: a database that was locked, full or unreachable. Kinds of sinks add more."""
 
 SPARK_ERRORS: tuple[type[Exception], ...] = (Py4JError, PySparkException, OSError)
 """The exceptions of a call that Spark refuses, whose API differs, or whose JVM has exited."""
+KNOWN_ERRORS: tuple[type[Exception], ...] = (SlackwaterError, *SPARK_ERRORS)
+UNREADABLE: tuple[type[Exception], ...] = (LookupError, ValueError, TypeError, AttributeError, *KNOWN_ERRORS)
+"""The exceptions where something that is recorded, or Spark's internals, may have a different form."""
 
 TRANSIENT_TYPES = (ConnectionError, TimeoutError)
 

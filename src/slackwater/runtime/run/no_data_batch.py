@@ -26,7 +26,7 @@ from slackwater.checkpoint.layout import OFFSETS, offset_path
 from slackwater.checkpoint.logs import NO_DATA_BATCHES, CheckpointLogs, no_data_entry, read_logs
 from slackwater.checkpoint.writer import write_log
 from slackwater.core.checkpoint import OffsetEntry
-from slackwater.core.errors import FormatError, Refused, SlackwaterError
+from slackwater.core.errors import FormatError, Refused
 from slackwater.core.program import Trigger
 from slackwater.core.records import GenerationRecord, LogLine
 from slackwater.formats.text_log import parse_offset_entry, render_offset_entry
@@ -40,7 +40,7 @@ from slackwater.runtime.program.logical_plan import (
     source_options,
     streaming_sources,
 )
-from slackwater.runtime.run.failures import SPARK_ERRORS, reason_of
+from slackwater.runtime.run.failures import KNOWN_ERRORS, SPARK_ERRORS, reason_of
 from slackwater.runtime.run.query import BuiltStream
 from slackwater.sources import kind_described, kind_of, kinds
 from slackwater.sources.common.contract import EarlyEnd, End, Reached, SourceRange
@@ -101,14 +101,13 @@ class NoDataBatch:
         """A query waiting between batches may have found data at the end of its wait. Never raises."""
         if trigger.waits or not trigger.in_micro_batches:
             return
-        unrecorded: tuple[type[Exception], ...] = (SlackwaterError, *SPARK_ERRORS)
         try:
             logs = read_logs(self._store)
             newest = logs.newest_offset if self._pending(logs) is not None else None
             if newest is not None and backlog_of(self._built.frame, self._store, newest) == "none":
                 name, number = self._generation.stream, self._generation.number
                 self._ledger.record_lines([LogLine(name, number, CAUGHT_UP, logs.planned, _text(newest))])
-        except unrecorded as error:
+        except KNOWN_ERRORS as error:
             log.warning("unread data was not looked for", stream=self._generation.stream, error=str(error))
 
     def _pending(self, logs: CheckpointLogs) -> OffsetEntry | None:

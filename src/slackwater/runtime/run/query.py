@@ -27,7 +27,7 @@ from slackwater.runtime.program.profile import profile_of
 from slackwater.runtime.program.program import program_of, with_output_functions
 from slackwater.runtime.program.unsupported import NotSupported, Unsupported, check_supported, unsupported_by
 from slackwater.runtime.replay.positions import spark_sources
-from slackwater.runtime.run.failures import SPARK_ERRORS
+from slackwater.runtime.run.failures import SPARK_ERRORS, UNREADABLE
 from slackwater.sinks.common.directory import absolute
 from slackwater.storage.open import spark_uri
 
@@ -93,11 +93,10 @@ class BuiltStream:
     @cached_property
     def profile(self) -> QueryProfile | None:
         """The profile, read once; ``None`` if unreadable, which stops no query."""
-        unreadable: tuple[type[Exception], ...] = (LookupError, ValueError, TypeError, *SPARK_ERRORS)
         try:
             code = self.reach.code if self.reach is not None else None
             return profile_of(self.frame, code, self.definition.output_mode)
-        except unreadable as error:
+        except UNREADABLE as error:
             log.warning("the query's plan cannot be read", stream=self.definition.full_name, error=str(error))
             return None
 

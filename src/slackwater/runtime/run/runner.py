@@ -23,7 +23,7 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.loader import LoadedPipeline, digest
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.run.before_start import Accepted, StartGate, check, check_output_apart, record_refusal, register
-from slackwater.runtime.run.failures import SPARK_ERRORS, classify, is_transient
+from slackwater.runtime.run.failures import KNOWN_ERRORS, SPARK_ERRORS, classify, is_transient
 from slackwater.runtime.run.listener import ProgressRecorder, StopSignals, make_listener
 from slackwater.runtime.run.query import BuiltStream, build, build_again, create_output
 from slackwater.runtime.run.stream_run import RunServices, StreamOutcome, StreamRun
@@ -351,10 +351,9 @@ class NotStarted:
 
     @contextmanager
     def guard(self, stream: str) -> Iterator[None]:
-        expected: tuple[type[Exception], ...] = (SlackwaterError, *SPARK_ERRORS)
         try:
             yield
-        except expected as error:
+        except KNOWN_ERRORS as error:
             if self._ledger is not None:
                 record_refusal(self._ledger, stream, error)
             self.refuse(stream, error)

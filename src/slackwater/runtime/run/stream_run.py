@@ -38,7 +38,7 @@ from slackwater.runtime.run.before_start import (
     record_start,
     warnings_about,
 )
-from slackwater.runtime.run.failures import SPARK_ERRORS, RunFailure, classify
+from slackwater.runtime.run.failures import KNOWN_ERRORS, SPARK_ERRORS, UNREADABLE, RunFailure, classify
 from slackwater.runtime.run.listener import Drain, ProgressRecorder, RecordedQuery
 from slackwater.runtime.run.no_data_batch import EndOfRun, NoDataBatch, check_reads_all
 from slackwater.runtime.run.query import BuiltStream, QueryStart, start
@@ -128,7 +128,6 @@ class QueryRun:
         # Errors do not stop the query.
         if self._profile is None:
             return
-        unrecorded: tuple[type[Exception], ...] = (SlackwaterError, OSError, *SPARK_ERRORS)
         try:
             layout = self._profile.as_json()
             self._ledger.update_generation(
@@ -136,7 +135,7 @@ class QueryRun:
             )
             self._ledger.record_rows_digest(self._run.id, self._profile.rows_digest)
             write_stream_file_of(self._home, self._ledger, generation.stream)
-        except unrecorded as error:
+        except KNOWN_ERRORS as error:
             log.warning("the query's plan was not recorded", stream=generation.stream, error=str(error))
 
     def record_stores(self) -> None:
@@ -158,11 +157,10 @@ class QueryRun:
     def record_end(self) -> None:
         if self._end is None:
             return
-        unrecorded: tuple[type[Exception], ...] = (SlackwaterError, ValueError, TypeError, *SPARK_ERRORS)
         try:
             if self._end.record():
                 self._end = None
-        except unrecorded as error:
+        except UNREADABLE as error:
             # Without this record the next start asks the sources whether they have unread data.
             self._end = None
             log.warning("the end of the run was not recorded", stream=self._generation.stream, error=str(error))

@@ -27,7 +27,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from slackwater.core.checkpoint import OffsetEntry
 from slackwater.core.commands import command
-from slackwater.core.errors import PipelineError, SlackwaterError
+from slackwater.core.errors import PipelineError
 from slackwater.core.masking import KNOWN_SECRETS, is_secret_name, mask, mask_setting
 from slackwater.core.program import EXECUTOR_VARIABLE, PROCESS_VARIABLE, Program
 from slackwater.core.verdict import OtherSetting
@@ -39,7 +39,7 @@ from slackwater.runtime.program.code_reach import (
     replace_environment,
     restore_environment,
 )
-from slackwater.runtime.run.failures import SPARK_ERRORS
+from slackwater.runtime.run.failures import KNOWN_ERRORS
 from slackwater.sources.common.contract import scala_map
 
 if TYPE_CHECKING:
@@ -244,11 +244,10 @@ def only_settings(
         return ()
     if build_again is not None:
         # A newer Spark may reject a value that was recorded: then it is unknown whether the state would fit.
-        unknown: tuple[type[Exception], ...] = (SlackwaterError, *SPARK_ERRORS)
         try:
             with replaced_settings(spark, before):
                 program = build_again(built).program
-        except unknown:
+        except KNOWN_ERRORS:
             return ()
         if program is None or not verdict(kept, program).starts:
             return ()
