@@ -40,6 +40,7 @@ from slackwater.ledger.workspace import Workspace
 from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.sources import kind_of
 from slackwater.sources.common.contract import Asked
+from slackwater.sources.common.source import encoded
 from slackwater.storage.protocols import ReadStore
 
 _UNRECORDED = "unrecorded"
@@ -214,7 +215,7 @@ def _recorded_offsets(
     found = {}
     for batch, text in lines.items():
         with suppress(FormatError):
-            found[batch] = parse_offset_entry(text.encode("utf-8", "surrogateescape"))
+            found[batch] = parse_offset_entry(encoded(text))
     return found
 
 

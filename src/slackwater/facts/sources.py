@@ -27,6 +27,7 @@ from slackwater.ledger.tables import unreadable
 from slackwater.sinks.common.registry import identity_at, open_output
 from slackwater.sources import kind_of, kinds_of_format
 from slackwater.sources.common.contract import Asked, SparkSource, replaced_file, without_partitions
+from slackwater.sources.common.source import encoded
 from slackwater.storage.open import local_file_of
 
 _MOST_FILES = 500
@@ -64,7 +65,7 @@ def changed_files(files: Sequence[SourceFile], sizes: Mapping[str, int]) -> tupl
 def newest_files(ledger: Ledger, stream: str, log: str, last: int) -> Sequence[SourceFile]:
     """The files in the newest recorded log entries up to ``last``."""
     lines = ledger.lines(stream, SOURCES + log, max(last - _MOST_ENTRIES, NONE_YET) + 1, last)
-    return [file for text in lines.values() for file in parse_file_source_log(text.encode("utf-8", "surrogateescape"))]
+    return [file for text in lines.values() for file in parse_file_source_log(encoded(text))]
 
 
 def recorded_sizes(ledger: Ledger, stream: str, log: str, files: Sequence[SourceFile]) -> dict[str, int]:

@@ -21,18 +21,9 @@ ActionFacts: TypeAlias = Mapping[str, Any]
 """Values that an action records in the journal for later actions."""
 
 PreconditionName = Literal[
-    "generation",
-    "planned",
-    "committed",
-    "written",
-    "history",
-    "pipeline",
-    "source-files",
-    "readers",
-    "writer",
-    "backfill-directory",
-    "others",
-]
+    "generation", "planned", "committed", "written", "history", "pipeline", "source-files", "readers", "writer",
+    "backfill-directory", "others",
+]  # fmt: skip
 PRECONDITIONS: Mapping[PreconditionName, str] = {
     "generation": "the generation in use",
     "planned": "the newest batch in offsets/",
@@ -132,8 +123,6 @@ class Action(PlanStep):
     """Whether it changes the verified new checkpoint."""
     reads: ClassVar[Literal["range", "rest"] | None] = None
     """The part of the sources that it reads and a replay does not."""
-    undone_by: ClassVar[type[Inverse] | None] = None
-    """The kind of its inverse, unless the inverse is an action."""
 
     @property
     def change(self) -> Cut | Swap | None:

@@ -35,6 +35,7 @@ from slackwater.operations.goals.backfill import check_writer, stateful
 from slackwater.operations.plan.context import ends_after
 from slackwater.operations.plan.document import plan_again
 from slackwater.operations.plan.plan import BEFORE_ALL, Plan
+from slackwater.sources.common.source import encoded
 from slackwater.storage.protocols import WriteStore
 
 ONLY_RESET = "only a reset that processes everything again is exact"
@@ -52,7 +53,7 @@ class PlanBatch(Action):
         return f"plan batch {self.batch} with its recorded range"
 
     def do(self, operation: Operation) -> ActionFacts:
-        entry = operation.history.offsets[self.batch].encode("utf-8", "surrogateescape")
+        entry = encoded(operation.history.offsets[self.batch])
         write_log(operation.store(self.number), offset_path(self.batch), entry)
         return NOTHING
 
@@ -131,7 +132,7 @@ def _settings(action: ReplayBatches, batch: int) -> Mapping[str, str] | None:
 
 
 def _replay(action: ReplayBatches, operation: Operation, store: WriteStore, batch: int, *, again: bool = False) -> int:
-    entry = operation.history.offsets[batch].encode("utf-8", "surrogateescape")
+    entry = encoded(operation.history.offsets[batch])
     if not store.exists(offset_path(batch)) or store.read(offset_path(batch)) != entry:
         write_log(store, offset_path(batch), entry)
     settings = _settings(action, batch)

@@ -74,8 +74,6 @@ class Base(Action):
     query_id: str
     last: int
 
-    undone_by = RemoveGeneration
-
     @property
     def built(self) -> int:
         return self.number
@@ -145,7 +143,7 @@ def write_sources(
 
 def write_positions(store: WriteStore, batches: BatchHistory, batch: int, *, alone: bool) -> None:
     """``alone``: also as the batch before, because Spark reads two when it starts."""
-    entry = batches.history.offsets[batch].encode("utf-8", "surrogateescape")
+    entry = encoded(batches.history.offsets[batch])
     for number in range(max(batch - 1, 0) if alone else batch, batch + 1):
         write_log(store, offset_path(number), entry)
 
@@ -159,9 +157,9 @@ def write_entries(store: WriteStore, batches: BatchHistory, first: int, last: in
     for batch in range(first, last + 1):
         if batch not in history.offsets:
             continue
-        write_log(store, offset_path(batch), history.offsets[batch].encode("utf-8", "surrogateescape"))
+        write_log(store, offset_path(batch), encoded(history.offsets[batch]))
         commit = batches.commit_text(batch) or f'v1\n{{"nextBatchWatermarkMs":{batches.offset(batch).watermark_ms}}}'
-        write_log(store, commit_path(batch), commit.encode("utf-8", "surrogateescape"))
+        write_log(store, commit_path(batch), encoded(commit))
 
 
 def run_empty_base(operation: Operation, store: WriteStore, entry: OffsetEntry, first: int) -> None:

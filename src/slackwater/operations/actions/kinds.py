@@ -18,27 +18,9 @@ from slackwater.operations.actions.outputs import (
 from slackwater.operations.actions.switching import SwitchGeneration, VerifyGeneration
 
 ACTIONS: tuple[type[Action], ...] = (
-    BuildGeneration,
-    CopyGeneration,
-    CutSink,
-    PlanBatch,
-    ReplayBatches,
-    RunBackfill,
-    RunIntoDirectory,
-    RunStaged,
-    SkipBatch,
-    StageOutput,
-    StartGeneration,
-    SwapOutput,
-    SwitchGeneration,
-    VerifyGeneration,
-)
+    BuildGeneration, CopyGeneration, CutSink, PlanBatch, ReplayBatches, RunBackfill, RunIntoDirectory, RunStaged,
+    SkipBatch, StageOutput, StartGeneration, SwapOutput, SwitchGeneration, VerifyGeneration,
+)  # fmt: skip
 INVERSES: tuple[type[Inverse], ...] = (
-    CutBackfill,
-    DiscardStaged,
-    EmptyDirectory,
-    RemoveGeneration,
-    RestoreSink,
-    SwapBack,
-    SwitchGeneration,
-)
+    CutBackfill, DiscardStaged, EmptyDirectory, RemoveGeneration, RestoreSink, SwapBack, SwitchGeneration,
+)  # fmt: skip

@@ -64,7 +64,6 @@ class CutSink(Action):
 
     needs = ("written", "readers", "others")
     changes_in_use = changes_output = True
-    undone_by = RestoreSink
 
     @property
     def change(self) -> Cut:
@@ -117,7 +116,6 @@ class StageOutput(Action):
 
     needs = ("written", "readers", "others")
     changes_output = True
-    undone_by = DiscardStaged
 
     def text(self) -> str:
         batches = f"with batches 0..{self.after}" if self.after >= 0 else "without any batch"
@@ -190,7 +188,6 @@ class SwapOutput(Action):
 
     needs = ("written", "readers", "others")
     changes_in_use = changes_output = True
-    undone_by = SwapBack
 
     @property
     def change(self) -> Swap:
@@ -312,7 +309,6 @@ class RunBackfill(OneBatch):
 
     needs = ("generation", "planned", "committed", "written")
     changes_in_use = changes_output = True
-    undone_by = CutBackfill
 
     @property
     def ran(self) -> int:
@@ -396,7 +392,6 @@ class RunIntoDirectory(OneBatch):
     kind: Literal["run-into-directory"] = "run-into-directory"
 
     needs = ("backfill-directory",)
-    undone_by = EmptyDirectory
 
     @property
     def ran(self) -> int:

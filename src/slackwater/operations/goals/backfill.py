@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from slackwater.core.commands import APPLICATION, command, run_command
 from slackwater.core.errors import Refused, UsageError
@@ -19,7 +19,8 @@ from slackwater.core.targets import Target
 from slackwater.diagnose.number_line import stops
 from slackwater.formats.compactible import parse_entry_name
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
-from slackwater.operations.goals.goal import Flag, Goal, Value
+from slackwater.operations.goals.goal import Flag, Goal
+from slackwater.operations.goals.rebuild import OF_OPERATIONS
 from slackwater.operations.plan.context import PlanContext, Scope, StreamFacts, require_code
 from slackwater.operations.plan.contributing import StateBounds
 from slackwater.operations.plan.document import HOW_TO_PLAN
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from slackwater.operations.planner import Planner
 
 _SHOWN = 3
-_OF_OPERATIONS = frozenset({"operation-unfinished", "operation-running"})
 
 
 def check_ready(snapshot: Snapshot) -> None:
@@ -44,7 +44,7 @@ def check_ready(snapshot: Snapshot) -> None:
     if snapshot.stateful:
         raise stateful(stream.full_name)
     _check_mode(stream.full_name, stream.output_mode)
-    finding = next((one for one in stops(snapshot) if one.code not in _OF_OPERATIONS), None)
+    finding = next((one for one in stops(snapshot) if one.code not in OF_OPERATIONS), None)
     if finding is not None:
         then = command("plan", "resume", stream.full_name)
         raise _unready(snapshot, finding.text, "a stream that can be started", then)
@@ -231,9 +231,9 @@ class Backfill(Goal):
     runs_spark = True
     needs_executed = True
 
-    def request(self, values: Mapping[str, Value], *, downstream: bool) -> Request:
+    def request(self, values: Mapping[str, Any], *, downstream: bool) -> Request:
         request = super().request(values, downstream=downstream)
-        to, into = (None if (value := values.get(name)) is None else str(value) for name in ("to", "into"))
+        to, into = values.get("to"), values.get("into")
         if to is not None:
             self.check_target(to)
         if (request.output == "aside") != (into is not None):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from slackwater.core.commands import command, rebuild_command
 from slackwater.core.errors import UsageError
-from slackwater.core.program import RowOrder
 from slackwater.core.sink import OutputTreatment, cut_back
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings
@@ -80,24 +79,12 @@ class Goal:
     def target_option(self) -> str | None:
         return next((flag.option for flag in self.flags if flag.field == "at"), None)
 
-    def request(self, values: Mapping[str, Value], *, downstream: bool) -> Request:
+    def request(self, values: Mapping[str, Any], *, downstream: bool) -> Request:
         at = str(values.get("at", LAST_WRITTEN))
         self.check_target(at)
-        request = Request.at(
-            self.name,
-            at,
-            cast("int | None", values.get("retention")),
-            cast("OutputTreatment", values.get("output", self.outputs[0])),
-            downstream=downstream,
-        )
-        only_source, row_order = values.get("only_source"), values.get("row_order")
-        return replace(
-            request, only_source=cast("str | None", only_source), row_order=cast("RowOrder | None", row_order)
-        )
-
-    def own_arguments(self, _request: Request, /) -> str:
-        """With a leading space."""
-        return ""
+        output = values.get("output", self.outputs[0])
+        request = Request.at(self.name, at, values.get("retention"), output, downstream=downstream)
+        return replace(request, only_source=values.get("only_source"), row_order=values.get("row_order"))
 
     def check_target(self, text: str) -> None:
         """Raises UsageError (``target``)."""

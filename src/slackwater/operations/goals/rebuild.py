@@ -24,7 +24,7 @@ from slackwater.operations.plan.document import ALL, plan_command
 from slackwater.operations.plan.plan import BEFORE_ALL, EARLIEST, LAST_WRITTEN
 from slackwater.sources import kinds
 
-_OF_OPERATIONS = frozenset({"operation-unfinished", "operation-running"})
+OF_OPERATIONS = frozenset({"operation-unfinished", "operation-running"})
 _NOT_OF_THE_CHECKPOINT = frozenset({"source-files-missing", "output-damaged", "sink-foreign"})
 
 
@@ -176,7 +176,7 @@ class Resume(Goal):
         Raises Refused or DataError if the next batch's state is not kept.
         """
         snapshot, written = context.snapshot, context.written
-        urgent = [finding for finding in stops(snapshot) if finding.code not in _OF_OPERATIONS]
+        urgent = [finding for finding in stops(snapshot) if finding.code not in OF_OPERATIONS]
         for finding in urgent:
             if finding.code in _NOT_OF_THE_CHECKPOINT:
                 raise refusal(finding, snapshot.stream.name)

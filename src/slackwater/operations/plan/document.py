@@ -47,22 +47,18 @@ def plan_command(stream: str, request: Request, *, at: str | None = None, retent
     target, planned = at or request.target, goal_named(request.goal)
     if planned.target_option is not None and target != LAST_WRITTEN:
         line += f" {planned.target_option} {quoted(target)}"
-    line += planned.own_arguments(request)
-    if request.to is not None:
-        line += f" --to {quoted(request.to)}"
-    if request.only_source is not None:
-        line += f" --only-source {quoted(request.only_source)}"
-    if request.output != planned.unnamed_output:
-        line += f" --output {request.output}"
-    if request.into is not None:
-        line += f" --into {quoted(request.into)}"
-    if request.downstream:
-        line += " --downstream"
-    if request.row_order is not None:
-        line += f" --row-order {request.row_order}"
-    kept = retention or (None if request.retention_ms is None else duration(request.retention_ms))
-    if kept is not None:
-        line += f" --retention {kept}"
+    given = {
+        "--to": request.to,
+        "--only-source": request.only_source,
+        "--output": None if request.output == planned.unnamed_output else request.output,
+        "--into": request.into,
+        "--downstream": "" if request.downstream else None,
+        "--row-order": request.row_order,
+        "--retention": retention or (None if request.retention_ms is None else duration(request.retention_ms)),
+    }
+    for option, value in given.items():
+        if value is not None:
+            line += f" {option} {quoted(value)}" if value else f" {option}"
     if request.pipeline_named:
         line = with_pipeline(line, request.pipeline_file)
     return " ".join((line, *map(quoted, request.session if planned.runs_spark else ())))
