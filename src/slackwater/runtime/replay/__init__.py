@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.program import Program
 from slackwater.core.records import StreamRecord
-from slackwater.diagnose.environment_changes import environment_changes
+from slackwater.diagnose.program_changes import environment_changes
 from slackwater.ledger.recording.history import settings_of_state
 from slackwater.ledger.workspace import Workspace
 from slackwater.runtime.loader import digest, environment_read, load
