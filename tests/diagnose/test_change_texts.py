@@ -1,5 +1,7 @@
 """Every code that a verdict can have is explained, with headings that are complete and commands that can be typed."""
 
+from __future__ import annotations
+
 import ast
 import inspect
 import re
@@ -8,10 +10,10 @@ from pathlib import Path
 from types import ModuleType
 
 from slackwater.core.verdict import Effect
-from slackwater.diagnose import checkpoint_changes, environment_changes, operator_changes, program_changes
+from slackwater.diagnose import checkpoint_changes, operator_changes, program_changes
 from slackwater.diagnose.doctor import change_texts
 
-MODULES = (checkpoint_changes, environment_changes, operator_changes, program_changes)
+MODULES = (checkpoint_changes, operator_changes, program_changes)
 CODE = re.compile(r"[a-z]+(-[a-z]+)*-(changed|added|removed|swapped|reordered|ignored|repeatable)")
 EDITS = Path(__file__).parents[1] / "runtime" / "verdict" / "edits.toml"
 
