@@ -12,7 +12,7 @@ import pytest
 from slackwater.checkpoint.logs import read_logs
 from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
-from slackwater.runtime.application.launch import OwnThreads, run_code
+from slackwater.runtime.application import OwnThreads, run_code
 from slackwater.runtime.session import SessionOptions
 from slackwater.storage.local import LocalStore
 from tests.support.processes import Command

@@ -23,8 +23,8 @@ import structlog
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, SlackwaterError
 from slackwater.core.reference import reference_of, split_reference
-from slackwater.runtime.application import launch
-from slackwater.runtime.application.launch import OwnThreads, run_code
+from slackwater.runtime import application
+from slackwater.runtime.application import OwnThreads, run_code
 from slackwater.runtime.application.queries import (
     ApplicationQueries,
     RecognisedSink,
@@ -213,7 +213,7 @@ class _Supervision:
         """Raises SystemExit if the program does nothing else any more."""
         calls = ((frame.f_code.co_filename, line) for frame, line in traceback.walk_stack(None))
         # Frames outside of the program are left out: they differ when it is read again.
-        loop = (what, name, tuple(takewhile(lambda call: call[0] != launch.__file__, calls)))
+        loop = (what, name, tuple(takewhile(lambda call: call[0] != application.__file__, calls)))
         now = time.monotonic()
         count, first = self._seen.get(key := (threading.get_ident(), loop), (0, now))
         self._seen[key] = (count + 1, first)

@@ -21,7 +21,7 @@ from slackwater.core.escaping import printable
 from slackwater.ledger.home import Home
 from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
-from slackwater.runtime.application.launch import POLL_S, OwnThreads, run_code
+from slackwater.runtime.application import POLL_S, OwnThreads, run_code
 from slackwater.runtime.application.queries import (
     as_known,
     definition_of,

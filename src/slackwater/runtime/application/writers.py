@@ -34,7 +34,7 @@ from slackwater.triggers import as_trigger
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from slackwater.runtime.application.launch import OwnThreads
+    from slackwater.runtime.application import OwnThreads
 
 
 _KEPT = "_slackwater_given"
