@@ -108,10 +108,8 @@ def asynchronous_gaps(facts: Facts) -> Iterator[Found]:
             'the logs have the gaps of asynchronous progress tracking: a start without it is refused with "batch '
             f"{missing} doesn't exist\"",
             where=f"{facts.checkpoint.location}/offsets",
-            advice=(
-                "start the query with asynchronous progress tracking; before it is switched off, run two batches with "
-                "asyncProgressTrackingCheckpointIntervalMs=0"
-            ),
+            advice="start the query with asynchronous progress tracking; before it is switched off, run two batches "
+            "with asyncProgressTrackingCheckpointIntervalMs=0",
             facts={"missing": missing, "newest": ids[-1]},
         )
 

@@ -82,10 +82,8 @@ def operator_without_state(facts: Facts) -> Iterator[Found]:
                 where=f"{facts.checkpoint.location}/state/{operator}",
                 expected=f"state of batch {checkpoint.committed}",
                 found=f"state up to batch {last}",
-                advice=(
-                    f"compare the code with the one that ran before batch {last}: was a stateful operator removed, or "
-                    "state/ restored from an older copy?"
-                ),
+                advice=f"compare the code with the one that ran before batch {last}: was a stateful operator removed, "
+                "or state/ restored from an older copy?",
                 next=rebuild(facts),
                 facts={"operator": operator, "last": last, "committed": checkpoint.committed},
             )

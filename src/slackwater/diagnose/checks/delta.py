@@ -94,10 +94,8 @@ def transaction_ahead(facts: Facts) -> Iterator[Found]:
             where=facts.sink.seen.location,
             expected=f"transactions below {facts.marks.next_batch}",
             found=f"{newest}",
-            advice=(
-                "give the batch function a new txnAppId; if the checkpoint is newer than the transactions, none of its "
-                f"batches has written anything; then start the query where this one started, after {set_aside}"
-            ),
+            advice="give the batch function a new txnAppId; if the checkpoint is newer than the transactions, none of "
+            f"its batches has written anything; then start the query where this one started, after {set_aside}",
             facts={
                 "application": application,
                 "newest": newest,
@@ -135,9 +133,7 @@ def transaction_expired(facts: Facts) -> Iterator[Found]:
             expected=f"a transaction of query {query_id}",
             found="none",
             at_stake=f"the rows of batch {facts.marks.next_batch}",
-            advice=(
-                f"compare the newest rows of the output with the range of batch {facts.marks.next_batch}, and delete "
-                "those that are there, before the query is started"
-            ),
+            advice=f"compare the newest rows of the output with the range of batch {facts.marks.next_batch}, and "
+            "delete those that are there, before the query is started",
             facts={"query_id": query_id, "batch": facts.marks.next_batch},
         )

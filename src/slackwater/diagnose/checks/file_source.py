@@ -133,10 +133,8 @@ def output_read_in_part(facts: Facts) -> Iterator[Found]:
                     expected=f"files below {location}",
                     found=f"files below {folder}",
                     at_stake=f"the rows of {in_words}",
-                    advice=(
-                        f"stop the stream that writes {location}, and replace {folder} by its address in every "
-                        "file of its log"
-                    ),
+                    advice=f"stop the stream that writes {location}, and replace {folder} by its address in every "
+                    "file of its log",
                     facts={"source": source.name, "output": location, "folder": folder, "files": files},
                 )
 
@@ -261,10 +259,8 @@ def log_ahead(facts: Facts) -> Iterator[Found]:
                 expected=f"at most entry {last} and one more",
                 found=f"entry {newest}",
                 at_stake=f"the files of {unread} entries",
-                advice=(
-                    "if offsets/ and commits/ were restored from an older copy, also restore sources/ and the output "
-                    "from it"
-                ),
+                advice="if offsets/ and commits/ were restored from an older copy, also restore sources/ and the "
+                "output from it",
                 next=rebuild(facts),
                 facts={"source": source.name, "planned": last, "newest": newest, "batch": batch},
             )

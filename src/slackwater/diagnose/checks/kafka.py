@@ -81,10 +81,8 @@ def batch_too_large(facts: Facts) -> Iterator[Found]:
             where=f"batch {marks.planned}",
             expected=f"a batch of about {largest}",
             found=f"{rows} records",
-            advice=(
-                "start the query with more memory or executors until the batch is committed; then set "
-                "maxOffsetsPerTrigger"
-            ),
+            advice="start the query with more memory or executors until the batch is committed; then set "
+            "maxOffsetsPerTrigger",
             next=run_command(facts.snapshot.stream),
             facts={"batch": marks.planned, "rows": rows, "largest": largest, "runs": runs},
         )

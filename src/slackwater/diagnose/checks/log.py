@@ -137,10 +137,8 @@ def commits_missing(facts: Facts) -> Iterator[Found]:
             expected=f"batch {checkpoint.planned} or the one before as the newest entry",
             found=found,
             at_stake=named,
-            advice=(
-                f"do not start the query before the output was compared with {named}: if it has their rows, a start is "
-                "safe; if not, process their ranges, which the entries of offsets/ bound, in a batch job first"
-            ),
+            advice=f"do not start the query before the output was compared with {named}: if it has their rows, a start "
+            "is safe; if not, process their ranges, which the entries of offsets/ bound, in a batch job first",
             next=rebuild(facts),
             facts={"batches": batches, "newest": checkpoint.planned, "committed": checkpoint.committed},
         )
@@ -242,10 +240,8 @@ def offsets_entry_missing(facts: Facts) -> Iterator[Found]:
         where=f"{facts.checkpoint.location}/offsets/{missing}",
         expected=f"the plan of batch {missing}",
         found="nothing",
-        advice=(
-            f"restore offsets/{missing} from a copy of the checkpoint; without one, start a new checkpoint at the "
-            "positions after the newest written batch"
-        ),
+        advice=f"restore offsets/{missing} from a copy of the checkpoint; without one, start a new checkpoint at the "
+        "positions after the newest written batch",
         next=resume(facts),
         damage=(f"offsets/{missing}",),
         facts={"missing": missing, "newest": newest, "before": ids[-2] if len(ids) > 1 else -1},

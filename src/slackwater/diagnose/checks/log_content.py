@@ -171,10 +171,8 @@ def only_metadata(facts: Facts) -> Iterator[Found]:
             expected=f"batch {written} in offsets/",
             found="only the file metadata",
             at_stake=named,
-            advice=(
-                "restore offsets/, commits/, sources/ and state/ from a copy of the checkpoint, or give the query a "
-                "new checkpoint and a new output"
-            ),
+            advice="restore offsets/, commits/, sources/ and state/ from a copy of the checkpoint, or give the query a "
+            "new checkpoint and a new output",
             facts={"query_id": query_id, "written": written},
         )
 

@@ -55,10 +55,8 @@ def log_large(facts: Facts) -> Iterator[Found]:
             where=facts.sink.seen.location,
             expected=f"{LIMIT} files at most",
             found=f"{facts.sink.listed}",
-            advice=(
-                "write fewer and larger files; or set the option retention of the sink, where no reader needs the old "
-                "files"
-            ),
+            advice="write fewer and larger files; or set the option retention of the sink, where no reader needs the "
+            "old files",
             facts={"files": facts.sink.listed, "limit": LIMIT},
         )
 
@@ -87,10 +85,8 @@ def output_moved(facts: Facts) -> Iterator[Found]:
                 expected=f"files below {location}",
                 found=f"files below {folder}",
                 at_stake=f"the rows of {in_words}",
-                advice=(
-                    f"move the output back to {folder}; or copy its log, and replace {folder} by the address of "
-                    f"{location} in every file of the log"
-                ),
+                advice=f"move the output back to {folder}; or copy its log, and replace {folder} by the address of "
+                f"{location} in every file of the log",
                 facts={"folder": folder, "files": files, "location": location},
             )
 
@@ -143,9 +139,7 @@ def written_again(facts: Facts) -> Iterator[Found]:
             expected=f"no row of batch {marks.planned} in the output",
             found=f"no entry {marks.planned} in commits/",
             at_stake=f"the rows of batch {marks.planned}",
-            advice=(
-                f"look for the rows of batch {marks.planned} in the output, and delete what is there of them; then: "
-                f"{start}{done}"
-            ),
+            advice=f"look for the rows of batch {marks.planned} in the output, and delete what is there of them; then: "
+            f"{start}{done}",
             facts={"batch": marks.planned, "sink": sink, "start": start, "done": done},
         )

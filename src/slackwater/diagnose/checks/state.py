@@ -217,10 +217,8 @@ def left_behind(facts: Facts) -> Iterator[Found]:
             where=f"{facts.checkpoint.location}/state",
             expected="no state",
             found=f"state of {operators} operators, up to version {version}",
-            advice=(
-                "restore offsets/, commits/ and sources/ from a copy of the checkpoint; for a new query use a new "
-                "directory"
-            ),
+            advice="restore offsets/, commits/ and sources/ from a copy of the checkpoint; for a new query use a new "
+            "directory",
             facts={"version": version, "operators": operators},
         )
 
@@ -261,10 +259,8 @@ def partly_committed(facts: Facts) -> Iterator[Found]:
                 where=f"{facts.checkpoint.location}/state/{operator}/{first}",
                 expected=f"state of batch {batch} in every partition",
                 found="state of the batch before as the newest",
-                advice=(
-                    "if the sink is a batch function, let it read its whole DataFrame first; otherwise the batch fails "
-                    "again"
-                ),
+                advice="if the sink is a batch function, let it read its whole DataFrame first; otherwise the batch "
+                "fails again",
                 next=rebuild(facts),
                 facts={
                     "operator": operator,

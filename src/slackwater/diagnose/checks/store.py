@@ -74,11 +74,9 @@ def no_atomic_rename(facts: Facts) -> Iterator[Found]:
             where=facts.checkpoint.location,
             expected=f"{_MANAGER} with a class that does not rename",
             found=manager,
-            advice=(
-                "move the checkpoint to HDFS or to a disk that all machines mount; or on S3 add Spark's module "
-                f"spark-hadoop-cloud to spark.jars.packages, and set {_MANAGER} to "
-                "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager before the next start"
-            ),
+            advice="move the checkpoint to HDFS or to a disk that all machines mount; or on S3 add Spark's module "
+            f"spark-hadoop-cloud to spark.jars.packages, and set {_MANAGER} to "
+            "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager before the next start",
             facts={"setting": _MANAGER, "manager": manager},
         )
 
@@ -168,10 +166,8 @@ def state_on_other_disks(facts: Facts) -> Iterator[Found]:
             where=f"{facts.checkpoint.location}/state/{operator}",
             expected=f"state of batch {checkpoint.committed}",
             found="nothing",
-            advice=(
-                f"look for state/{operator} under the same path on the machines of the executors, and use a checkpoint "
-                "location that all machines reach"
-            ),
+            advice=f"look for state/{operator} under the same path on the machines of the executors, and use a "
+            "checkpoint location that all machines reach",
             next=rebuild(facts),
             facts={"operator": operator, "committed": checkpoint.committed},
         )

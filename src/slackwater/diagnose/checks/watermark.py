@@ -120,10 +120,8 @@ def future(facts: Facts) -> Iterator[Found]:
             where=f"{facts.checkpoint.location}/commits/{batch}",
             expected=f"a watermark up to {time}",
             found=watermark,
-            advice=(
-                "first filter out rows with times in the future, before withWatermark; without the filter they move "
-                "the watermark again"
-            ),
+            advice="first filter out rows with times in the future, before withWatermark; without the filter they move "
+            "the watermark again",
             next=replay_from(facts, batch),
             facts={"batch": batch, "watermark": watermark, "time": time, "ahead": past},
         )
