@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from slackwater.core.commands import command
 from slackwater.core.facts import Facts, Severity, Unknown
-from slackwater.diagnose.checks.common.check import Check, Found, has_gaps_by_design, lag_of, never_falls, with_rows
+from slackwater.diagnose.checks.common.check import (
+    Findings,
+    Found,
+    check,
+    has_gaps_by_design,
+    lag_of,
+    never_falls,
+    with_rows,
+)
 
 _LAG_GROWS_BATCHES = 10
 
 
-@Check[Facts]("SW-APP-010", Severity.WARNING, risk="loss", certainty="likely", needs=("history",))
-def lag_grows(facts: Facts) -> Iterator[Found]:
+@check("SW-APP-010", Severity.WARNING, risk="loss", certainty="likely", needs=("history",))
+def lag_grows(facts: Facts) -> Findings:
     """A batch takes longer than its rows take to arrive.
 
     Condition: in ten recorded batches with rows, the backlog never fell; the newest batch left more rows than it
@@ -48,8 +54,8 @@ def lag_grows(facts: Facts) -> Iterator[Found]:
 _SLOWER_THAN_TRIGGER_BATCHES = 10
 
 
-@Check[Facts]("SW-APP-012", Severity.WARNING, risk="none", needs=("history",))
-def slower_than_trigger(facts: Facts) -> Iterator[Found]:
+@check("SW-APP-012", Severity.WARNING, risk="none", needs=("history",))
+def slower_than_trigger(facts: Facts) -> Findings:
     """Batches take longer than the interval of their trigger.
 
     Condition: most of the ten newest recorded batches with rows took longer than their trigger interval.
@@ -86,8 +92,8 @@ def slower_than_trigger(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts]("SW-MODE-003", Severity.INFO, risk="stuck", goal="resume", certainty="likely")
-def asynchronous_gaps(facts: Facts) -> Iterator[Found]:
+@check("SW-MODE-003", Severity.INFO, risk="stuck", goal="resume", certainty="likely")
+def asynchronous_gaps(facts: Facts) -> Findings:
     """The logs have the gaps of asynchronous progress tracking.
 
     Condition: `offsets/` and `commits/` lack the same batches, including the batch before the newest, as after
@@ -114,8 +120,8 @@ def asynchronous_gaps(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts]("SW-MODE-004", Severity.INFO, risk="stuck", goal="resume")
-def continuous_entries(facts: Facts) -> Iterator[Found]:
+@check("SW-MODE-004", Severity.INFO, risk="stuck", goal="resume")
+def continuous_entries(facts: Facts) -> Findings:
     """The newest batch was written by the continuous trigger.
 
     Condition: the newest entry of `offsets/` has an empty metadata line.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import combinations
 
 from slackwater.core.commands import check_command
 from slackwater.core.facts import Facts, HistoryFacts, Severity, SourceFacts, Unknown
 from slackwater.core.state import JOIN
-from slackwater.diagnose.checks.common.check import Check, Found, rebuild
+from slackwater.diagnose.checks.common.check import Findings, Found, check, rebuild
 from slackwater.diagnose.checks.common.settings import (
     ABSENT,
     JOIN_FORMAT,
@@ -23,8 +23,8 @@ from slackwater.sources.common.contract import without_partitions
 _OLD = "1"
 
 
-@Check[Facts]("SW-CHG-011", Severity.INFO, risk="stuck", goal="reset")
-def join_format_1(facts: Facts) -> Iterator[Found]:
+@check("SW-CHG-011", Severity.INFO, risk="stuck", goal="reset")
+def join_format_1(facts: Facts) -> Findings:
     """The state of a join has the old format.
 
     Condition: the newest batch pins version 1 of the join state format, and an operator has join stores.
@@ -53,8 +53,8 @@ _LOST_FILE = 1
 """One missing version may also be one lost file."""
 
 
-@Check[Facts]("SW-CHG-007", Severity.STOP, risk="wrong", goal="rebuild", certainty="likely")
-def operator_without_state(facts: Facts) -> Iterator[Found]:
+@check("SW-CHG-007", Severity.STOP, risk="wrong", goal="rebuild", certainty="likely")
+def operator_without_state(facts: Facts) -> Findings:
     """A stateful operator has stopped keeping state.
 
     Condition: an operator's state ends everywhere at the same older version, but later batches were committed.
@@ -92,8 +92,8 @@ def operator_without_state(facts: Facts) -> Iterator[Found]:
 _SINGLE = (0,)
 
 
-@Check[Facts]("SW-CHG-008", Severity.STOP, risk="wrong", goal="rebuild")
-def partitions_edited(facts: Facts) -> Iterator[Found]:
+@check("SW-CHG-008", Severity.STOP, risk="wrong", goal="rebuild")
+def partitions_edited(facts: Facts) -> Findings:
     """The number of state partitions is not the pinned one.
 
     Condition: the newest committed batch pins a different number of shuffle partitions than its state has.
@@ -134,8 +134,8 @@ def partitions_edited(facts: Facts) -> Iterator[Found]:
 _FORMS = {"HDFSBackedStateStoreProvider": "hdfs", "RocksDBStateStoreProvider": "rocksdb"}
 
 
-@Check[Facts]("SW-CHG-009", Severity.STOP, risk="stuck", goal="rebuild")
-def provider_edited(facts: Facts) -> Iterator[Found]:
+@check("SW-CHG-009", Severity.STOP, risk="stuck", goal="rebuild")
+def provider_edited(facts: Facts) -> Findings:
     """The state store provider is not the pinned one.
 
     Condition: the newest batch pins a state store provider that did not write the files in `state/`.
@@ -161,8 +161,8 @@ def provider_edited(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts]("SW-CHG-010", Severity.INFO, risk="none", needs=("settings",), also=("CHG-08", "CHG-09"))
-def session_setting_ignored(facts: Facts) -> Iterator[Found]:
+@check("SW-CHG-010", Severity.INFO, risk="none", needs=("settings",), also=("CHG-08", "CHG-09"))
+def session_setting_ignored(facts: Facts) -> Findings:
     """A setting of the session has no effect on this checkpoint.
 
     Condition: the session of `--pipeline`, or else the last run, has a different value than the newest batch pins or,
@@ -209,8 +209,8 @@ def _places(source: SourceFacts) -> tuple[frozenset[str], frozenset[str]]:
     )
 
 
-@Check[Facts]("SW-CHG-002", Severity.WARNING, risk="duplicate", certainty="likely")
-def sources_swapped(facts: Facts) -> Iterator[Found]:
+@check("SW-CHG-002", Severity.WARNING, risk="duplicate", certainty="likely")
+def sources_swapped(facts: Facts) -> Findings:
     """Two sources have changed places.
 
     Condition: two sources of the checkpoint now read each other's data.

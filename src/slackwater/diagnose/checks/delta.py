@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from slackwater.core.commands import reset_command
 from slackwater.core.facts import Facts, Severity, Unknown
-from slackwater.diagnose.checks.common.check import Check, Found, move_checkpoint_away
+from slackwater.diagnose.checks.common.check import Findings, Found, check, move_checkpoint_away
 from slackwater.diagnose.checks.kafka import lacking
 from slackwater.diagnose.checks.sink import is_query, only_other_application
 
 
-@Check[Facts]("SW-DELTA-006", Severity.STOP, risk="loss", goal="reset", needs=("positions",))
-def log_cleaned(facts: Facts) -> Iterator[Found]:
+@check("SW-DELTA-006", Severity.STOP, risk="loss", goal="reset", needs=("positions",))
+def log_cleaned(facts: Facts) -> Findings:
     """The log of the source table starts after the position of the stream.
 
     Condition: the stream's next table version is older than the oldest entry in `_delta_log`.
@@ -39,8 +37,8 @@ def log_cleaned(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts]("SW-DELTA-005", Severity.STOP, risk="stuck", goal="reset", needs=("positions",), at_start=True)
-def table_replaced(facts: Facts) -> Iterator[Found]:
+@check("SW-DELTA-005", Severity.STOP, risk="stuck", goal="reset", needs=("positions",), at_start=True)
+def table_replaced(facts: Facts) -> Findings:
     """The source table was created again.
 
     Condition: the stream's position has a different table id than the Delta table at the recorded path.
@@ -64,8 +62,8 @@ def table_replaced(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts]("SW-DELTA-001", Severity.STOP, risk="skip", goal="backfill", certainty="likely", needs=("sink",))
-def transaction_ahead(facts: Facts) -> Iterator[Found]:
+@check("SW-DELTA-001", Severity.STOP, risk="skip", goal="backfill", certainty="likely", needs=("sink",))
+def transaction_ahead(facts: Facts) -> Findings:
     """The output has transactions of a different application that are ahead of the checkpoint.
 
     Condition: the Delta table's log has only transactions of a different application id, with numbers at or above the
@@ -105,8 +103,8 @@ def transaction_ahead(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts]("SW-DELTA-004", Severity.WARNING, risk="duplicate", goal="resume", certainty="possible", needs=("sink",))
-def transaction_expired(facts: Facts) -> Iterator[Found]:
+@check("SW-DELTA-004", Severity.WARNING, risk="duplicate", goal="resume", certainty="possible", needs=("sink",))
+def transaction_expired(facts: Facts) -> Findings:
     """The output does not know the batch that runs again.
 
     Condition: the next batch is planned, but the output's log has no transaction of the query: it expired, or the

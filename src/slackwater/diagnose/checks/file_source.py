@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from slackwater.core.checkpoint import holes
 from slackwater.core.escaping import quoted
 from slackwater.core.facts import Facts, Severity, SourceFacts, Unknown
 from slackwater.core.units import counted, utc_text
-from slackwater.diagnose.checks.common.check import Check, Found, rebuild, strays_in_sources
+from slackwater.diagnose.checks.common.check import Findings, Found, check, rebuild, strays_in_sources
 from slackwater.sources import kind_of
 
 
-@Check[Facts]("SW-FSRC-005", Severity.WARNING, risk="loss", goal="backfill", certainty="likely", at_start=True)
-def file_changed(facts: Facts) -> Iterator[Found]:
+@check("SW-FSRC-005", Severity.WARNING, risk="loss", goal="backfill", certainty="likely", at_start=True)
+def file_changed(facts: Facts) -> Findings:
     """A source file was changed after it had been read, or planned.
 
     Condition: files in a source's log have a different modification time or size than when they were read. A start
@@ -48,8 +48,8 @@ def file_changed(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts]("SW-FSRC-006", Severity.WARNING, risk="loss", goal="backfill", certainty="likely")
-def file_too_old(facts: Facts) -> Iterator[Found]:
+@check("SW-FSRC-006", Severity.WARNING, risk="loss", goal="backfill", certainty="likely")
+def file_too_old(facts: Facts) -> Findings:
     """Files that were never read are too old for their source.
 
     Condition: unread files in a source's folder are older than its newest read file by more than `maxFileAge` (7
@@ -77,8 +77,8 @@ def file_too_old(facts: Facts) -> Iterator[Found]:
             )
 
 
-@Check[Facts]("SW-FSRC-009", Severity.INFO, risk="none", goal="resume", needs=("read-files",))
-def files_removed(facts: Facts) -> Iterator[Found]:
+@check("SW-FSRC-009", Severity.INFO, risk="none", goal="resume", needs=("read-files",))
+def files_removed(facts: Facts) -> Findings:
     """Files that were read do not exist any more.
 
     Condition: files of finished batches were removed or archived, by the option `cleanSource` or another program.
@@ -106,8 +106,8 @@ def files_removed(facts: Facts) -> Iterator[Found]:
             )
 
 
-@Check[Facts]("SW-FSRC-010", Severity.WARNING, risk="loss", goal="backfill")
-def output_read_in_part(facts: Facts) -> Iterator[Found]:
+@check("SW-FSRC-010", Severity.WARNING, risk="loss", goal="backfill")
+def output_read_in_part(facts: Facts) -> Findings:
     """The source reads the output of a file sink that hides files.
 
     Condition: a file source reads the output of Spark's file sink, whose log lists files under a different path, as
@@ -139,7 +139,7 @@ def output_read_in_part(facts: Facts) -> Iterator[Found]:
                 )
 
 
-@Check[Facts](
+@check(
     "SW-FSRC-003",
     Severity.STOP,
     risk="loss",
@@ -147,7 +147,7 @@ def output_read_in_part(facts: Facts) -> Iterator[Found]:
     needs=("source-files",),
     explains=("source-files-missing",),
 )
-def planned_file_missing(facts: Facts) -> Iterator[Found]:
+def planned_file_missing(facts: Facts) -> Findings:
     """Files of the planned batch do not exist.
 
     Condition: files of the next, planned batch do not exist.
@@ -197,8 +197,8 @@ def entries_text(runs: Sequence[range]) -> str:
     return f"entry {shown}" if shown.isdigit() else f"entries {shown}"
 
 
-@Check[Facts]("SW-FSRC-013", Severity.WARNING, risk="wrong", goal="rebuild", certainty="likely")
-def entries_differ(facts: Facts) -> Iterator[Found]:
+@check("SW-FSRC-013", Severity.WARNING, risk="wrong", goal="rebuild", certainty="likely")
+def entries_differ(facts: Facts) -> Findings:
     """Two entries of a file source's log list different files for the same number.
 
     Condition: an older entry of `sources/N` and the newest compacted entry list different files or times.
@@ -231,8 +231,8 @@ def entries_differ(facts: Facts) -> Iterator[Found]:
 _LEFT_BY_A_CRASH = 1
 
 
-@Check[Facts]("SW-FSRC-011", Severity.WARNING, risk="duplicate", goal="rebuild", certainty="likely")
-def log_ahead(facts: Facts) -> Iterator[Found]:
+@check("SW-FSRC-011", Severity.WARNING, risk="duplicate", goal="rebuild", certainty="likely")
+def log_ahead(facts: Facts) -> Findings:
     """The log of a file source is ahead of the batches.
 
     Condition: `sources/N` has two or more entries after the end of the newest batch. A crash leaves at most one.
@@ -266,8 +266,8 @@ def log_ahead(facts: Facts) -> Iterator[Found]:
             )
 
 
-@Check[Facts]("SW-FSRC-001", Severity.STOP, risk="stuck", goal="rebuild")
-def log_entry_missing(facts: Facts) -> Iterator[Found]:
+@check("SW-FSRC-001", Severity.STOP, risk="stuck", goal="rebuild")
+def log_entry_missing(facts: Facts) -> Findings:
     """The log of a file source lacks entries of the newest batch.
 
     Condition: the newest batch in `offsets/` reads entries that `sources/N` does not have.
@@ -305,8 +305,8 @@ def log_entry_missing(facts: Facts) -> Iterator[Found]:
             )
 
 
-@Check[Facts]("SW-FSRC-002", Severity.STOP, risk="stuck", goal="rebuild")
-def log_gap(facts: Facts) -> Iterator[Found]:
+@check("SW-FSRC-002", Severity.STOP, risk="stuck", goal="rebuild")
+def log_gap(facts: Facts) -> Findings:
     """The log of a file source has a gap after its newest compacted entry.
 
     Condition: entries of `sources/N` are missing between the newest compacted entry, or the beginning, and the
@@ -342,8 +342,8 @@ def log_gap(facts: Facts) -> Iterator[Found]:
             )
 
 
-@Check[Facts]("SW-FSRC-012", Severity.WARNING, risk="none", goal="resume")
-def old_entry_missing(facts: Facts) -> Iterator[Found]:
+@check("SW-FSRC-012", Severity.WARNING, risk="none", goal="resume")
+def old_entry_missing(facts: Facts) -> Findings:
     """An older entry of the log of a file source is missing.
 
     Condition: in a checkpoint that is not recorded, `sources/N` has a gap before its newest compacted entry.

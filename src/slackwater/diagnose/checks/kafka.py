@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 
 from slackwater.core.commands import reset_command, run_command
 from slackwater.core.errors import FormatError
 from slackwater.core.facts import Facts, Severity, Unknown
-from slackwater.diagnose.checks.common.check import Check, Found
+from slackwater.diagnose.checks.common.check import Findings, Found, check
 from slackwater.sources import kind_of
 from slackwater.sources.common.contract import SourceRange
 
 
-def lacking(facts: Facts, problem: str, text: str, at_stake: str | None = None, **more: str) -> Iterator[Found]:
+def lacking(facts: Facts, problem: str, text: str, at_stake: str | None = None, **more: str) -> Findings:
     """A finding for each source with the problem; the texts can name its ``source``, ``parts`` and ``records``."""
     for source in facts.sources:
         found = () if isinstance(source.unserved, Unknown) else source.unserved
@@ -44,8 +43,8 @@ _UNSUCCESSFUL = (None, "killed", "failed", "interrupted")
 """Ends of a run without success; ``None`` until the next start records a kill."""
 
 
-@Check[Facts]("SW-KAFKA-013", Severity.WARNING, risk="stuck", goal="resume", certainty="likely", needs=("history",))
-def batch_too_large(facts: Facts) -> Iterator[Found]:
+@check("SW-KAFKA-013", Severity.WARNING, risk="stuck", goal="resume", certainty="likely", needs=("history",))
+def batch_too_large(facts: Facts) -> Findings:
     """A planned batch is far larger than any batch before it, and runs do not complete it.
 
     Condition: the planned batch has at least ten times the records of the largest recorded batch, or no batch is
@@ -88,10 +87,10 @@ def batch_too_large(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts](
+@check(
     "SW-KAFKA-002", Severity.STOP, risk="loss", goal="reset", needs=("positions",), also=("KAFKA-14",), at_start=True
 )
-def behind_position(facts: Facts) -> Iterator[Found]:
+def behind_position(facts: Facts) -> Findings:
     """A partition ends before the position of the stream.
 
     Condition: the topic was created again, its log was cut, or the brokers belong to a different cluster. No recorded
@@ -118,8 +117,8 @@ def behind_position(facts: Facts) -> Iterator[Found]:
         yield one._replace(advice=ways)
 
 
-@Check[Facts]("SW-KAFKA-015", Severity.STOP, risk="loss", goal="reset", needs=("positions",), at_start=True)
-def log_cut(facts: Facts) -> Iterator[Found]:
+@check("SW-KAFKA-015", Severity.STOP, risk="loss", goal="reset", needs=("positions",), at_start=True)
+def log_cut(facts: Facts) -> Findings:
     """The log of a topic was cut at its end.
 
     Condition: a partition ends before the stream's position, in a topic with the recorded id or, if no id is
@@ -145,8 +144,8 @@ def log_cut(facts: Facts) -> Iterator[Found]:
         yield one._replace(next=reset_command(facts.snapshot, "--output", "keep", start="shift:0"))
 
 
-@Check[Facts]("SW-KAFKA-005", Severity.WARNING, risk="loss", needs=("positions",))
-def partition_added(facts: Facts) -> Iterator[Found]:
+@check("SW-KAFKA-005", Severity.WARNING, risk="loss", needs=("positions",))
+def partition_added(facts: Facts) -> Findings:
     """A partition was added that does not start at offset 0.
 
     Condition: a subscribed partition without a position in the stream has an oldest offset other than 0.
@@ -169,8 +168,8 @@ def partition_added(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts]("SW-KAFKA-004", Severity.STOP, risk="loss", needs=("positions",))
-def partitions_gone(facts: Facts) -> Iterator[Found]:
+@check("SW-KAFKA-004", Severity.STOP, risk="loss", needs=("positions",))
+def partitions_gone(facts: Facts) -> Findings:
     """Partitions that the stream reads do not exist, or are not subscribed.
 
     Condition: the stream's position has partitions that the brokers or the recorded subscription lack.
@@ -193,8 +192,8 @@ def partitions_gone(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts]("SW-KAFKA-001", Severity.STOP, risk="loss", goal="backfill", needs=("positions",))
-def records_expired(facts: Facts) -> Iterator[Found]:
+@check("SW-KAFKA-001", Severity.STOP, risk="loss", goal="backfill", needs=("positions",))
+def records_expired(facts: Facts) -> Findings:
     """The brokers have removed records that the next batch starts with.
 
     Condition: the next batch starts before the oldest offset of a partition.
@@ -220,7 +219,7 @@ def records_expired(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts](
+@check(
     "SW-KAFKA-003",
     Severity.STOP,
     risk="loss",
@@ -230,7 +229,7 @@ def records_expired(facts: Facts) -> Iterator[Found]:
     also=("KAFKA-02",),
     at_start=True,
 )
-def topic_recreated(facts: Facts) -> Iterator[Found]:
+def topic_recreated(facts: Facts) -> Findings:
     """A topic was created again.
 
     Condition: the topic's id changed since the stream's run started. If no id is recorded: all records before the

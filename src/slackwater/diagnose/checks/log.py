@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 
 from slackwater.core.checkpoint import Damage
@@ -11,8 +10,9 @@ from slackwater.core.sink import newest_batch
 from slackwater.core.units import batch_range, utc_text
 from slackwater.diagnose.checks.common.check import (
     UNPARSED,
-    Check,
+    Findings,
     Found,
+    check,
     has_gaps_by_design,
     move_away,
     rebuild,
@@ -35,8 +35,8 @@ def _unparsed(facts: Facts, log: str, damage: Damage, batch: int, how: str) -> F
     )
 
 
-@Check[Facts]("SW-LOG-007", Severity.STOP, risk="duplicate", goal="resume", also=("MOVE-02",))
-def commits_ahead(facts: Facts) -> Iterator[Found]:
+@check("SW-LOG-007", Severity.STOP, risk="duplicate", goal="resume", also=("MOVE-02",))
+def commits_ahead(facts: Facts) -> Findings:
     """Batches are committed that are not planned: commits/ is ahead of offsets/.
 
     Condition: the newest entry of `commits/` is newer than the newest entry of `offsets/`.
@@ -76,8 +76,8 @@ def commits_ahead(facts: Facts) -> Iterator[Found]:
     )
 
 
-@Check[Facts]("SW-LOG-005", Severity.STOP, risk="stuck", goal="resume", also=("LOG-03",))
-def commits_entry_damaged(facts: Facts) -> Iterator[Found]:
+@check("SW-LOG-005", Severity.STOP, risk="stuck", goal="resume", also=("LOG-03",))
+def commits_entry_damaged(facts: Facts) -> Findings:
     """The newest entry of commits/ cannot be parsed.
 
     Condition: the entry is empty, cut or malformed.
@@ -105,8 +105,8 @@ def commits_entry_damaged(facts: Facts) -> Iterator[Found]:
     yield _unparsed(facts, "commits", damage, batch, how)
 
 
-@Check[Facts]("SW-LOG-009", Severity.STOP, risk="loss", goal="rebuild", explains=("sink-behind",), at_start=True)
-def commits_missing(facts: Facts) -> Iterator[Found]:
+@check("SW-LOG-009", Severity.STOP, risk="loss", goal="rebuild", explains=("sink-behind",), at_start=True)
+def commits_missing(facts: Facts) -> Findings:
     """More than one planned batch is not committed: a start runs only the newest of them.
 
     Condition: at least two of the newest entries of `offsets/` have no entry in `commits/`, and the output may lack
@@ -144,8 +144,8 @@ def commits_missing(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts]("SW-LOG-018", Severity.WARNING, risk="wrong", goal="rebuild", certainty="likely")
-def entry_copied(facts: Facts) -> Iterator[Found]:
+@check("SW-LOG-018", Severity.WARNING, risk="wrong", goal="rebuild", certainty="likely")
+def entry_copied(facts: Facts) -> Findings:
     """An entry of a log is a copy of an older one.
 
     Condition: two batches of `offsets/` have the same planning time and settings, or two entries of `commits/` the
@@ -188,8 +188,8 @@ def entry_copied(facts: Facts) -> Iterator[Found]:
             )
 
 
-@Check[Facts]("SW-LOG-001", Severity.STOP, risk="stuck", goal="resume", also=("LOG-02", "LOG-03"))
-def offsets_entry_damaged(facts: Facts) -> Iterator[Found]:
+@check("SW-LOG-001", Severity.STOP, risk="stuck", goal="resume", also=("LOG-02", "LOG-03"))
+def offsets_entry_damaged(facts: Facts) -> Findings:
     """One of the two newest entries of offsets/ cannot be parsed.
 
     Condition: the entry is empty, cut or malformed.
@@ -214,8 +214,8 @@ def offsets_entry_damaged(facts: Facts) -> Iterator[Found]:
             yield _unparsed(facts, "offsets", damage, batch, how)
 
 
-@Check[Facts]("SW-LOG-006", Severity.STOP, risk="stuck", goal="resume")
-def offsets_entry_missing(facts: Facts) -> Iterator[Found]:
+@check("SW-LOG-006", Severity.STOP, risk="stuck", goal="resume")
+def offsets_entry_missing(facts: Facts) -> Findings:
     """The entry before the newest one in ``offsets/`` is missing.
 
     Condition: the newest batch starts at the end of this entry's batch.
@@ -248,8 +248,8 @@ def offsets_entry_missing(facts: Facts) -> Iterator[Found]:
     )
 
 
-@Check[Facts]("SW-LOG-010", Severity.WARNING, risk="none", goal="resume")
-def old_entries_missing(facts: Facts) -> Iterator[Found]:
+@check("SW-LOG-010", Severity.WARNING, risk="none", goal="resume")
+def old_entries_missing(facts: Facts) -> Findings:
     """Entries of older batches are missing in a log.
 
     Condition: in a checkpoint that is not recorded, `offsets/` below the newest two entries, or `commits/` below

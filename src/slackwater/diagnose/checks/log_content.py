@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import pairwise
 
 from slackwater.core.checkpoint import BatchLine, OffsetEntry
 from slackwater.core.facts import Facts, HistoryFacts, Severity
 from slackwater.core.units import batch_range
-from slackwater.diagnose.checks.common.check import Check, Found, rebuild, write_query_id
+from slackwater.diagnose.checks.common.check import Findings, Found, check, rebuild, write_query_id
 from slackwater.diagnose.checks.common.settings import PARTITIONS, PINNED
 from slackwater.diagnose.checks.sink import is_query, only_other_application
 
@@ -17,8 +16,8 @@ _UUID = re.compile(r"[0-9a-fA-F]{1,8}(-[0-9a-fA-F]{1,4}){3}-[0-9a-fA-F]{1,12}")
 """What Java's ``UUID.fromString`` accepts."""
 
 
-@Check[Facts]("SW-LOG-013", Severity.STOP, risk="stuck", goal="resume")
-def metadata_malformed(facts: Facts) -> Iterator[Found]:
+@check("SW-LOG-013", Severity.STOP, risk="stuck", goal="resume")
+def metadata_malformed(facts: Facts) -> Findings:
     """The file metadata has no query id that Spark can parse.
 
     Condition: the file `metadata` is empty, is not JSON, or its id is not a UUID.
@@ -49,8 +48,8 @@ def metadata_malformed(facts: Facts) -> Iterator[Found]:
     )
 
 
-@Check[Facts]("SW-LOG-012", Severity.STOP, risk="duplicate", goal="resume", also=("STORE-04",))
-def metadata_missing(facts: Facts) -> Iterator[Found]:
+@check("SW-LOG-012", Severity.STOP, risk="duplicate", goal="resume", also=("STORE-04",))
+def metadata_missing(facts: Facts) -> Findings:
     """The file metadata is missing, and the logs have batches.
 
     Condition: `offsets/` or `commits/` has entries. The missing file `metadata` has the query id; it is a
@@ -99,8 +98,8 @@ def _difference(recorded: OffsetEntry, now: OffsetEntry) -> tuple[str, str, str]
     return f"the setting {changed[0]}", str(before.get(changed[0])), str(after.get(changed[0]))
 
 
-@Check[Facts]("SW-LOG-011", Severity.STOP, risk="wrong", goal="rebuild", needs=("history",), at_start=True)
-def offsets_entry_edited(facts: Facts) -> Iterator[Found]:
+@check("SW-LOG-011", Severity.STOP, risk="wrong", goal="rebuild", needs=("history",), at_start=True)
+def offsets_entry_edited(facts: Facts) -> Findings:
     """An entry of offsets/ differs from what Spark wrote there.
 
     Condition: one of the two newest entries of `offsets/`, of a committed batch, has the planning time of the
@@ -143,8 +142,8 @@ def offsets_entry_edited(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts]("SW-LOG-015", Severity.STOP, risk="skip", goal="reset", needs=("sink",), explains=("sink-foreign",))
-def only_metadata(facts: Facts) -> Iterator[Found]:
+@check("SW-LOG-015", Severity.STOP, risk="skip", goal="reset", needs=("sink",), explains=("sink-foreign",))
+def only_metadata(facts: Facts) -> Findings:
     """The checkpoint has only the file metadata, and the output has batches.
 
     Condition: the checkpoint is not recorded and has a query id.
@@ -191,8 +190,8 @@ def _case(facts: Facts, query_id: str, other: str, by: str) -> Found:
     )
 
 
-@Check[Facts]("SW-LOG-014", Severity.WARNING, risk="duplicate", goal="resume", certainty="likely")
-def query_id_changed(facts: Facts) -> Iterator[Found]:
+@check("SW-LOG-014", Severity.WARNING, risk="duplicate", goal="resume", certainty="likely")
+def query_id_changed(facts: Facts) -> Findings:
     """The query id is not the one that wrote the output.
 
     Condition: the query id in the file `metadata` differs from the ledger's record; or batches are committed, and
@@ -216,8 +215,8 @@ def query_id_changed(facts: Facts) -> Iterator[Found]:
         yield _case(facts, query_id, other[0], "the output")
 
 
-@Check[Facts]("SW-LOG-019", Severity.WARNING, risk="wrong", goal="rebuild", certainty="likely")
-def setting_changed(facts: Facts) -> Iterator[Found]:
+@check("SW-LOG-019", Severity.WARNING, risk="wrong", goal="rebuild", certainty="likely")
+def setting_changed(facts: Facts) -> Findings:
     """A pinned setting changes from one batch to the next.
 
     Condition: consecutive entries of `offsets/` differ in a setting that Spark never changes. Spark's offline

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from slackwater.core.commands import command, rebuild_command, run_command
 from slackwater.core.facts import Severity
 from slackwater.core.sink import newest_batch
 from slackwater.core.snapshot import Snapshot
 from slackwater.core.units import batch_range
-from slackwater.diagnose.checks.common.check import DAMAGED, Check, Found, When
+from slackwater.diagnose.checks.common.check import DAMAGED, Findings, Found, When, rule
 from slackwater.diagnose.checks.common.snapshot import (
     SHOWN,
     STATE_FOLDER,
@@ -27,8 +25,8 @@ from slackwater.diagnose.checks.common.snapshot import (
 )
 
 
-@Check[Snapshot]("checkpoint-behind", Severity.STOP, order=212, risk="duplicate", also=("FSINK-04",))
-def checkpoint_behind(snapshot: Snapshot) -> Iterator[Found]:
+@rule("checkpoint-behind", Severity.STOP, order=212, risk="duplicate", also=("FSINK-04",))
+def checkpoint_behind(snapshot: Snapshot) -> Findings:
     """The checkpoint lacks batches that had been committed.
 
     Condition: the ledger has commits that the checkpoint lacks, as after a restore from a backup, and the sink does
@@ -54,7 +52,7 @@ def checkpoint_behind(snapshot: Snapshot) -> Iterator[Found]:
     )
 
 
-@Check[Snapshot](
+@rule(
     "checkpoint-damaged",
     Severity.STOP,
     order=211,
@@ -62,7 +60,7 @@ def checkpoint_behind(snapshot: Snapshot) -> Iterator[Found]:
     ends_with=DAMAGED,
     also=("STATE-02", "STATE-05", "STATE-08"),
 )
-def checkpoint_damaged(snapshot: Snapshot) -> Iterator[Found]:
+def checkpoint_damaged(snapshot: Snapshot) -> Findings:
     """A file of the checkpoint is missing or damaged.
 
     Condition: a file that the next start reads is missing, torn, differs from its checksum or has an unknown
@@ -91,8 +89,8 @@ def checkpoint_damaged(snapshot: Snapshot) -> Iterator[Found]:
     )
 
 
-@Check[Snapshot]("checkpoint-lost", Severity.STOP, order=210, risk="skip", also=("SINK-01",))
-def checkpoint_lost(snapshot: Snapshot) -> Iterator[Found]:
+@rule("checkpoint-lost", Severity.STOP, order=210, risk="skip", also=("SINK-01",))
+def checkpoint_lost(snapshot: Snapshot) -> Findings:
     """The checkpoint holds no batch, but the stream has run.
 
     Condition: the ledger has batches, and the checkpoint's offsets/ is empty or does not exist.
@@ -120,8 +118,8 @@ def checkpoint_lost(snapshot: Snapshot) -> Iterator[Found]:
     )
 
 
-@Check[Snapshot]("clean", Severity.INFO, order=304, when=When.IN_ORDER, on_output=True)
-def clean(snapshot: Snapshot) -> Iterator[Found]:
+@rule("clean", Severity.INFO, order=304, when=When.IN_ORDER, on_output=True)
+def clean(snapshot: Snapshot) -> Findings:
     """Checkpoint and sink agree.
 
     Condition: the newest batch of the sink is the newest committed batch, and its state can be loaded.
@@ -141,8 +139,8 @@ def clean(snapshot: Snapshot) -> Iterator[Found]:
         )
 
 
-@Check[Snapshot]("commit-missing", Severity.INFO, order=302, when=When.IN_ORDER, also=("LOG-08",), on_output=True)
-def commit_missing(snapshot: Snapshot) -> Iterator[Found]:
+@rule("commit-missing", Severity.INFO, order=302, when=When.IN_ORDER, also=("LOG-08",), on_output=True)
+def commit_missing(snapshot: Snapshot) -> Findings:
     """The next batch is in the sink, but not committed.
 
     Condition: a run was killed after the sink wrote the batch and before Spark committed it; the batch is planned
@@ -165,8 +163,8 @@ def commit_missing(snapshot: Snapshot) -> Iterator[Found]:
     )
 
 
-@Check[Snapshot]("no-data-batch-pending", Severity.INFO, order=420, from_plan=True)
-def no_data_batch_pending(snapshot: Snapshot) -> Iterator[Found]:
+@rule("no-data-batch-pending", Severity.INFO, order=420, from_plan=True)
+def no_data_batch_pending(snapshot: Snapshot) -> Findings:
     """A batch without data is pending.
 
     Condition: the newest commit has a newer watermark than its offsets, so a running query would plan a batch
@@ -185,8 +183,8 @@ def no_data_batch_pending(snapshot: Snapshot) -> Iterator[Found]:
         )
 
 
-@Check[Snapshot]("range-changed", Severity.STOP, order=232, risk="skip", also=("LOG-11",))
-def range_changed(snapshot: Snapshot) -> Iterator[Found]:
+@rule("range-changed", Severity.STOP, order=232, risk="skip", also=("LOG-11",))
+def range_changed(snapshot: Snapshot) -> Findings:
     """The next batch is planned with a different range than the sink has written.
 
     Condition: the sink has the planned batch, and its offsets in offsets/ differ from the ledger's.
@@ -210,10 +208,8 @@ def range_changed(snapshot: Snapshot) -> Iterator[Found]:
     )
 
 
-@Check[Snapshot](
-    "state-lost", Severity.STOP, order=240, risk="stuck", also=("STATE-01", "STATE-03", "STATE-04", "STATE-13")
-)
-def state_lost(snapshot: Snapshot) -> Iterator[Found]:
+@rule("state-lost", Severity.STOP, order=240, risk="stuck", also=("STATE-01", "STATE-03", "STATE-04", "STATE-13"))
+def state_lost(snapshot: Snapshot) -> Findings:
     """The next batch needs state that cannot be loaded.
 
     Condition: state of the newest committed batch is missing or damaged in an operator, partition or store.
@@ -238,10 +234,10 @@ def state_lost(snapshot: Snapshot) -> Iterator[Found]:
     )
 
 
-@Check[Snapshot](
+@rule(
     "watermark-misses-batch", Severity.WARNING, order=400, risk="wrong", from_plan=True, also=("WM-01",), on_output=True
 )
-def watermark_misses_batch(snapshot: Snapshot) -> Iterator[Found]:
+def watermark_misses_batch(snapshot: Snapshot) -> Findings:
     """A batch that the sink skips does not advance the watermark.
 
     Condition: without Slackwater, a query was killed after the sink wrote a batch and before Spark committed it;
@@ -269,7 +265,7 @@ def watermark_misses_batch(snapshot: Snapshot) -> Iterator[Found]:
     )
 
 
-@Check[Snapshot](
+@rule(
     "sink-ahead",
     Severity.STOP,
     order=230,
@@ -277,7 +273,7 @@ def watermark_misses_batch(snapshot: Snapshot) -> Iterator[Found]:
     also=("FSINK-04", "SHARE-04", "SINK-01", "SINK-06"),
     on_output=True,
 )
-def sink_ahead(snapshot: Snapshot) -> Iterator[Found]:
+def sink_ahead(snapshot: Snapshot) -> Findings:
     """The sink has batches that the checkpoint has not planned.
 
     Condition: the sink's newest batch is newer than the next batch, or equals an unplanned next batch: the
@@ -301,7 +297,7 @@ def sink_ahead(snapshot: Snapshot) -> Iterator[Found]:
     )
 
 
-@Check[Snapshot](
+@rule(
     "sink-behind",
     Severity.STOP,
     order=233,
@@ -309,7 +305,7 @@ def sink_ahead(snapshot: Snapshot) -> Iterator[Found]:
     also=("FSINK-01", "FSINK-05", "FSINK-08", "MODE-07"),
     on_output=True,
 )
-def sink_behind(snapshot: Snapshot) -> Iterator[Found]:
+def sink_behind(snapshot: Snapshot) -> Findings:
     """The sink lacks batches that the checkpoint has committed.
 
     Condition: the newest batch of an output is older than the newest committed batch: the output was emptied,
@@ -346,8 +342,8 @@ def sink_behind(snapshot: Snapshot) -> Iterator[Found]:
     )
 
 
-@Check[Snapshot]("source-files-missing", Severity.STOP, order=250, risk="loss", also=("FSRC-03",))
-def source_files_missing(snapshot: Snapshot) -> Iterator[Found]:
+@rule("source-files-missing", Severity.STOP, order=250, risk="loss", also=("FSRC-03",))
+def source_files_missing(snapshot: Snapshot) -> Findings:
     """Source files of the planned batch do not exist.
 
     Condition: source files of the next, planned batch were deleted or moved.

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from slackwater.core.commands import rebuild_command, reset_command, run_command
 from slackwater.core.facts import Severity
 from slackwater.core.snapshot import Snapshot
 from slackwater.core.units import batch_range, counted
-from slackwater.diagnose.checks.common.check import DAMAGED, Check, Found, When
+from slackwater.diagnose.checks.common.check import DAMAGED, Findings, Found, When, rule
 from slackwater.diagnose.checks.common.snapshot import (
     SHOWN,
     and_more,
@@ -21,8 +19,8 @@ from slackwater.diagnose.checks.common.snapshot import (
 )
 
 
-@Check[Snapshot]("sink-foreign", Severity.STOP, order=231, risk="skip", also=("SHARE-04",), on_output=True)
-def sink_foreign(snapshot: Snapshot) -> Iterator[Found]:
+@rule("sink-foreign", Severity.STOP, order=231, risk="skip", also=("SHARE-04",), on_output=True)
+def sink_foreign(snapshot: Snapshot) -> Findings:
     """The output holds batches of which the stream has no record.
 
     Condition: the sink shows batches, and neither the ledger nor the checkpoint has a batch of the stream.
@@ -45,7 +43,7 @@ def sink_foreign(snapshot: Snapshot) -> Iterator[Found]:
     )
 
 
-@Check[Snapshot](
+@rule(
     "sink-marker-lost",
     Severity.STOP,
     order=140,
@@ -55,7 +53,7 @@ def sink_foreign(snapshot: Snapshot) -> Iterator[Found]:
     also=("FSINK-01", "SINK-02"),
     on_output=True,
 )
-def sink_marker_lost(snapshot: Snapshot) -> Iterator[Found]:
+def sink_marker_lost(snapshot: Snapshot) -> Findings:
     """The sink's marker was lost or set back, and the output may have rows that it does not show.
 
     Condition: the marker shows an older batch than the stream is known to have written, or none.
@@ -90,7 +88,7 @@ def sink_marker_lost(snapshot: Snapshot) -> Iterator[Found]:
     )
 
 
-@Check[Snapshot](
+@rule(
     "sink-owned",
     Severity.STOP,
     order=120,
@@ -100,7 +98,7 @@ def sink_marker_lost(snapshot: Snapshot) -> Iterator[Found]:
     also=("SHARE-04",),
     on_output=True,
 )
-def sink_owned(snapshot: Snapshot) -> Iterator[Found]:
+def sink_owned(snapshot: Snapshot) -> Findings:
     """The output belongs to a different stream.
 
     Condition: the output's owner file or marker shows a different stream.
@@ -123,8 +121,8 @@ def sink_owned(snapshot: Snapshot) -> Iterator[Found]:
         )
 
 
-@Check[Snapshot]("sink-silent", Severity.INFO, order=303, when=When.IN_ORDER, on_output=True)
-def sink_silent(snapshot: Snapshot) -> Iterator[Found]:
+@rule("sink-silent", Severity.INFO, order=303, when=When.IN_ORDER, on_output=True)
+def sink_silent(snapshot: Snapshot) -> Findings:
     """The checkpoint is in order; the sink does not show what it holds.
 
     Condition: the sink has no mark of its newest batch to compare with the checkpoint.
@@ -141,8 +139,8 @@ def sink_silent(snapshot: Snapshot) -> Iterator[Found]:
         yield Found(f"the checkpoint is in order; {shown}{again}", goal="resume", next=run_command(snapshot.stream))
 
 
-@Check[Snapshot]("sink-unreadable", Severity.STOP, order=200, risk="loss", ends_with=DAMAGED, on_output=True)
-def sink_unreadable(snapshot: Snapshot) -> Iterator[Found]:
+@rule("sink-unreadable", Severity.STOP, order=200, risk="loss", ends_with=DAMAGED, on_output=True)
+def sink_unreadable(snapshot: Snapshot) -> Findings:
     """The newest batch in the sink cannot be read.
 
     Condition: the manifest, log, marker or snapshot with the newest written batch cannot be parsed. The finding has
@@ -173,7 +171,7 @@ def sink_unreadable(snapshot: Snapshot) -> Iterator[Found]:
     )
 
 
-@Check[Snapshot](
+@rule(
     "output-damaged",
     Severity.STOP,
     order=220,
@@ -182,7 +180,7 @@ def sink_unreadable(snapshot: Snapshot) -> Iterator[Found]:
     also=("FSINK-02", "FSINK-03", "FSINK-06"),
     on_output=True,
 )
-def output_damaged(snapshot: Snapshot) -> Iterator[Found]:
+def output_damaged(snapshot: Snapshot) -> Findings:
     """A file of the output is missing or damaged.
 
     Condition: a data file that the manifest or table lists is missing or has a different size.
@@ -209,8 +207,8 @@ def output_damaged(snapshot: Snapshot) -> Iterator[Found]:
     )
 
 
-@Check[Snapshot]("orphan-files", Severity.INFO, order=440, also=("FSINK-07",), on_output=True)
-def orphan_files(snapshot: Snapshot) -> Iterator[Found]:
+@rule("orphan-files", Severity.INFO, order=440, also=("FSINK-07",), on_output=True)
+def orphan_files(snapshot: Snapshot) -> Findings:
     """Files in the output belong to no batch.
 
     Condition: data files in the output's directory are not in its manifest, such as files of interrupted batches.
@@ -229,8 +227,8 @@ def orphan_files(snapshot: Snapshot) -> Iterator[Found]:
         )
 
 
-@Check[Snapshot]("written-in-part", Severity.INFO, order=301, when=When.IN_ORDER)
-def written_in_part(snapshot: Snapshot) -> Iterator[Found]:
+@rule("written-in-part", Severity.INFO, order=301, when=When.IN_ORDER)
+def written_in_part(snapshot: Snapshot) -> Findings:
     """The next batch is in some of the outputs, but not in all.
 
     Condition: a run was killed between the outputs of one batch.
@@ -250,8 +248,8 @@ def written_in_part(snapshot: Snapshot) -> Iterator[Found]:
         )
 
 
-@Check[Snapshot]("rows-not-kept", Severity.WARNING, order=431, risk="loss", when=When.ALWAYS)
-def rows_not_kept(snapshot: Snapshot) -> Iterator[Found]:
+@rule("rows-not-kept", Severity.WARNING, order=431, risk="loss", when=When.ALWAYS)
+def rows_not_kept(snapshot: Snapshot) -> Findings:
     """The sink keeps no rows over a restart.
 
     Condition: this kind of sink holds its rows in memory or discards them.
@@ -266,7 +264,7 @@ def rows_not_kept(snapshot: Snapshot) -> Iterator[Found]:
         yield Found(f"the {sink_kind(snapshot)} sink keeps no rows over a restart: {delivery.reason}")
 
 
-@Check[Snapshot](
+@rule(
     "at-least-once",
     Severity.WARNING,
     order=430,
@@ -275,7 +273,7 @@ def rows_not_kept(snapshot: Snapshot) -> Iterator[Found]:
     also=("SINK-03", "SINK-04", "SINK-05"),
     on_output=True,
 )
-def at_least_once(snapshot: Snapshot) -> Iterator[Found]:
+def at_least_once(snapshot: Snapshot) -> Findings:
     """The sink is at-least-once.
 
     Condition: this kind of sink, with its options, cannot recognise a written batch.

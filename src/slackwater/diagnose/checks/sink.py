@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from slackwater.core.commands import run_command
 from slackwater.core.escaping import quoted
 from slackwater.core.facts import Facts, Severity, SinkFacts, Unknown
 from slackwater.core.units import counted
-from slackwater.diagnose.checks.common.check import Check, Found
+from slackwater.diagnose.checks.common.check import Findings, Found, check
 from slackwater.diagnose.checks.common.snapshot import sink_kind
 
 _QUERY_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -34,8 +33,8 @@ LIMIT = 100_000
 """A line has about 200 bytes: from here on each compaction reads and writes 20 MB."""
 
 
-@Check[Facts]("SW-FSINK-009", Severity.WARNING, risk="stuck", needs=("sink",))
-def log_large(facts: Facts) -> Iterator[Found]:
+@check("SW-FSINK-009", Severity.WARNING, risk="stuck", needs=("sink",))
+def log_large(facts: Facts) -> Findings:
     """The log of the file sink is large.
 
     Condition: the output's log lists more than 100,000 files.
@@ -61,8 +60,8 @@ def log_large(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts]("SW-MOVE-003", Severity.STOP, risk="loss", needs=("sink",), also=("MOVE-05",))
-def output_moved(facts: Facts) -> Iterator[Found]:
+@check("SW-MOVE-003", Severity.STOP, risk="loss", needs=("sink",), also=("MOVE-05",))
+def output_moved(facts: Facts) -> Findings:
     """The log of the output lists files under a different path.
 
     Condition: addresses in the output's log are not below its directory: it was moved, copied or is reached under
@@ -91,7 +90,7 @@ def output_moved(facts: Facts) -> Iterator[Found]:
             )
 
 
-@Check[Facts](
+@check(
     "SW-SINK-003",
     Severity.WARNING,
     risk="duplicate",
@@ -101,7 +100,7 @@ def output_moved(facts: Facts) -> Iterator[Found]:
     also=("SINK-04", "SINK-05"),
     explains=("at-least-once",),
 )
-def written_again(facts: Facts) -> Iterator[Found]:
+def written_again(facts: Facts) -> Findings:
     """An interrupted batch will be written a second time.
 
     Condition: the newest batch is planned and not committed, and the sink cannot recognise it: a batch function, a

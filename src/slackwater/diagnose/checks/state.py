@@ -7,12 +7,12 @@ from slackwater.core.checkpoint import holes
 from slackwater.core.commands import check_command
 from slackwater.core.facts import CheckpointSeen, Facts, Severity
 from slackwater.core.units import counted
-from slackwater.diagnose.checks.common.check import Check, Found, rebuild, replay_from
+from slackwater.diagnose.checks.common.check import Findings, Found, check, rebuild, replay_from
 from slackwater.diagnose.checks.common.settings import ENCODING, newest_committed, settings_of
 
 
-@Check[Facts]("SW-STATE-003", Severity.STOP, risk="stuck", goal="rebuild")
-def all_deleted(facts: Facts) -> Iterator[Found]:
+@check("SW-STATE-003", Severity.STOP, risk="stuck", goal="rebuild")
+def all_deleted(facts: Facts) -> Findings:
     """All state was deleted.
 
     Condition: `state/` is empty, but the newest commit names state versions, or a batch was planned without data,
@@ -58,8 +58,8 @@ def all_deleted(facts: Facts) -> Iterator[Found]:
 _DOUBLED = "; later batches that did read their rows are written a second time, as their output cannot be cut"
 
 
-@Check[Facts]("SW-STATE-010", Severity.WARNING, risk="loss", goal="replay", certainty="likely", needs=("history",))
-def batch_without_rows(facts: Facts) -> Iterator[Found]:
+@check("SW-STATE-010", Severity.WARNING, risk="loss", goal="replay", certainty="likely", needs=("history",))
+def batch_without_rows(facts: Facts) -> Findings:
     """A batch has read none of its rows.
 
     Condition: a recorded, committed batch read no row, although its sources had new data.
@@ -119,8 +119,8 @@ def _lost(checkpoint: CheckpointSeen, operator: int, *, with_metadata: bool) -> 
         yield f"{folder}/metadata", "metadata", "nothing"
 
 
-@Check[Facts]("SW-STATE-006", Severity.WARNING, risk="wrong", also=("MOVE-07",))
-def checks_disabled(facts: Facts) -> Iterator[Found]:
+@check("SW-STATE-006", Severity.WARNING, risk="wrong", also=("MOVE-07",))
+def checks_disabled(facts: Facts) -> Findings:
     """The schema or the metadata of a stateful operator is missing.
 
     Condition: an operator with state has no schema file, no operator metadata though Spark 4.0 or later wrote it,
@@ -156,8 +156,8 @@ def checks_disabled(facts: Facts) -> Iterator[Found]:
             )
 
 
-@Check[Facts]("SW-STATE-011", Severity.STOP, risk="stuck", goal="rebuild", explains=("state-lost",))
-def ids_lost(facts: Facts) -> Iterator[Found]:
+@check("SW-STATE-011", Severity.STOP, risk="stuck", goal="rebuild", explains=("state-lost",))
+def ids_lost(facts: Facts) -> Findings:
     """The ids of state versions are lost.
 
     Condition: state files have ids in their names (checkpoint format 2), and no commit names them.
@@ -192,8 +192,8 @@ def ids_lost(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts]("SW-STATE-014", Severity.STOP, risk="wrong", goal="reset")
-def left_behind(facts: Facts) -> Iterator[Found]:
+@check("SW-STATE-014", Severity.STOP, risk="wrong", goal="reset")
+def left_behind(facts: Facts) -> Findings:
     """State is left under a new query.
 
     Condition: the checkpoint has neither planned nor committed batches, and `state/` has files.
@@ -223,8 +223,8 @@ def left_behind(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts]("SW-STATE-009", Severity.STOP, risk="stuck", goal="rebuild", certainty="likely")
-def partly_committed(facts: Facts) -> Iterator[Found]:
+@check("SW-STATE-009", Severity.STOP, risk="stuck", goal="rebuild", certainty="likely")
+def partly_committed(facts: Facts) -> Findings:
     """Only some partitions have committed their state.
 
     Condition: the newest batch is committed, but some partitions' state ends at the previous batch.
@@ -272,8 +272,8 @@ def partly_committed(facts: Facts) -> Iterator[Found]:
             )
 
 
-@Check[Facts]("SW-STATE-015", Severity.WARNING, risk="none", goal="resume")
-def versions_missing(facts: Facts) -> Iterator[Found]:
+@check("SW-STATE-015", Severity.WARNING, risk="none", goal="resume")
+def versions_missing(facts: Facts) -> Findings:
     """Intermediate state versions cannot be loaded.
 
     Condition: in a checkpoint that is not recorded, a file between an older and a newer loadable version is

@@ -12,8 +12,9 @@ from slackwater.core.errors import FormatError
 from slackwater.core.facts import CheckpointSeen, Facts, HistoryFacts, Severity
 from slackwater.core.units import utc_text
 from slackwater.diagnose.checks.common.check import (
-    Check,
+    Findings,
     Found,
+    check,
     move_away,
     rebuild,
     resume,
@@ -45,8 +46,8 @@ _DEFAULT = "the default, which renames"
 _WITHOUT_RENAME = "AbortableStreamBased"
 
 
-@Check[Facts]("SW-STORE-001", Severity.WARNING, risk="stuck", needs=("renames",))
-def no_atomic_rename(facts: Facts) -> Iterator[Found]:
+@check("SW-STORE-001", Severity.WARNING, risk="stuck", needs=("renames",))
+def no_atomic_rename(facts: Facts) -> Findings:
     """The store of the checkpoint has no atomic rename.
 
     Condition: the checkpoint's store renames by copy and delete, and the last run's checkpoint file manager did not
@@ -101,8 +102,8 @@ def _is_lost(checkpoint: CheckpointSeen, folder: str, target: str) -> bool:
     return int(number) not in versions and min(versions, default=int(number)) <= int(number) <= last
 
 
-@Check[Facts]("SW-STORE-002", Severity.WARNING, risk="stuck", goal="resume", certainty="likely")
-def rename_lost(facts: Facts) -> Iterator[Found]:
+@check("SW-STORE-002", Severity.WARNING, risk="stuck", goal="resume", certainty="likely")
+def rename_lost(facts: Facts) -> Findings:
     """A file is missing, and its temporary file is there: a rename was lost.
 
     Condition: an entry of `offsets/` or `commits/`, or a delta or changelog of state, is missing below newer files,
@@ -136,8 +137,8 @@ def rename_lost(facts: Facts) -> Iterator[Found]:
 _METADATA = re.compile(r"state/(\d+)/_metadata(/v2)?")
 
 
-@Check[Facts]("SW-STORE-006", Severity.STOP, risk="stuck", goal="rebuild", certainty="likely")
-def state_on_other_disks(facts: Facts) -> Iterator[Found]:
+@check("SW-STORE-006", Severity.STOP, risk="stuck", goal="rebuild", certainty="likely")
+def state_on_other_disks(facts: Facts) -> Findings:
     """The state of an operator is not where its metadata is.
 
     Condition: a checkpoint on a local disk has committed batches and an operator's metadata, but none of the
@@ -173,8 +174,8 @@ def state_on_other_disks(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts]("SW-STORE-007", Severity.STOP, risk="stuck", goal="resume", certainty="likely")
-def stray_entry(facts: Facts) -> Iterator[Found]:
+@check("SW-STORE-007", Severity.STOP, risk="stuck", goal="resume", certainty="likely")
+def stray_entry(facts: Facts) -> Findings:
     """A log has an entry with a number that no batch of the query has.
 
     Condition: the newest number in `offsets/`, `commits/` or a file source's log is far above all others, after a
@@ -232,8 +233,8 @@ def _goes_back(start: SourceOffset, end: SourceOffset) -> bool:
     return any(count is not None and count < 0 for count in (counted or {}).values())
 
 
-@Check[Facts]("SW-SHARE-003", Severity.WARNING, risk="skip", goal="backfill", certainty="possible")
-def ranges_go_back(facts: Facts) -> Iterator[Found]:
+@check("SW-SHARE-003", Severity.WARNING, risk="skip", goal="backfill", certainty="possible")
+def ranges_go_back(facts: Facts) -> Findings:
     """The range of a batch goes back: two queries may use the checkpoint.
 
     Condition: a batch of `offsets/` ends before the previous batch, or a source changes its kind and changes back.
@@ -289,8 +290,8 @@ def _twice(facts: Facts, batch: int, path: str, what: str, values: tuple[str, st
     )
 
 
-@Check[Facts]("SW-SHARE-001", Severity.WARNING, risk="duplicate", goal="resume", certainty="possible")
-def two_writers(facts: Facts) -> Iterator[Found]:
+@check("SW-SHARE-001", Severity.WARNING, risk="duplicate", goal="resume", certainty="possible")
+def two_writers(facts: Facts) -> Findings:
     """Two drivers may have written to the checkpoint.
 
     Condition: a batch of `offsets/` was planned earlier than the batch before it; or two temporary files in

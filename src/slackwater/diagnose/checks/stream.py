@@ -10,7 +10,7 @@ from slackwater.core.facts import Finding, Severity
 from slackwater.core.records import UNDOING, OperationRecord
 from slackwater.core.reference import split_reference
 from slackwater.core.snapshot import Snapshot
-from slackwater.diagnose.checks.common.check import FAILED, Check, Found, When
+from slackwater.diagnose.checks.common.check import FAILED, Findings, Found, When, rule
 from slackwater.diagnose.checks.common.snapshot import FAILURES, failed_run
 from slackwater.sources import kind_described
 
@@ -19,13 +19,13 @@ def in_progress(operation: OperationRecord | None, holder: str | None) -> Iterat
     return map(operation_running.finding, _in_progress(operation, holder))
 
 
-def _in_progress(operation: OperationRecord | None, holder: str | None) -> Iterator[Found]:
+def _in_progress(operation: OperationRecord | None, holder: str | None) -> Findings:
     if operation is not None and holder not in {None, "run"}:
         yield Found(f"operation {operation.id} ({operation.goal}) is in progress")
 
 
-@Check[Snapshot]("operation-running", Severity.STOP, ends_with=0, order=100, when=When.ALWAYS, about="operation")
-def operation_running(snapshot: Snapshot) -> Iterator[Found]:
+@rule("operation-running", Severity.STOP, ends_with=0, order=100, when=When.ALWAYS, about="operation")
+def operation_running(snapshot: Snapshot) -> Findings:
     """An operation on the stream is in progress.
 
     Condition: an operation in the ledger has not ended, and the process that applies or undoes it holds the lease.
@@ -42,7 +42,7 @@ def unfinished(operation: OperationRecord | None, holder: str | None, session: t
     return map(operation_unfinished.finding, _unfinished(operation, holder, session))
 
 
-def _unfinished(operation: OperationRecord | None, holder: str | None, session: tuple[str, ...]) -> Iterator[Found]:
+def _unfinished(operation: OperationRecord | None, holder: str | None, session: tuple[str, ...]) -> Findings:
     if operation is None or holder not in {None, "run"}:
         return
     undo, undoing = undo_command(operation.id), operation.status == UNDOING
@@ -55,8 +55,8 @@ def _unfinished(operation: OperationRecord | None, holder: str | None, session: 
     )
 
 
-@Check[Snapshot]("operation-unfinished", Severity.STOP, order=101, risk="stuck", when=When.ALWAYS, about="operation")
-def operation_unfinished(snapshot: Snapshot) -> Iterator[Found]:
+@rule("operation-unfinished", Severity.STOP, order=101, risk="stuck", when=When.ALWAYS, about="operation")
+def operation_unfinished(snapshot: Snapshot) -> Findings:
     """An operation on the stream was interrupted.
 
     Condition: an operation in the ledger has not ended, and no process works on it.
@@ -86,10 +86,8 @@ def _misplaced(place: Literal["moved", "copied"], was: str | None) -> Found:
     return Found(text, advice=f"if that is so: {accept}", expected=f"a home at {was}")
 
 
-@Check[Snapshot](
-    "home-moved", Severity.STOP, order=110, risk="wrong", when=When.ALWAYS, about="identity", also=("MOVE-01",)
-)
-def home_moved(snapshot: Snapshot) -> Iterator[Found]:
+@rule("home-moved", Severity.STOP, order=110, risk="wrong", when=When.ALWAYS, about="identity", also=("MOVE-01",))
+def home_moved(snapshot: Snapshot) -> Findings:
     """The home was moved.
 
     Condition: the home is not in its recorded folder, and that folder no longer has it.
@@ -103,10 +101,8 @@ def home_moved(snapshot: Snapshot) -> Iterator[Found]:
         yield _misplaced("moved", snapshot.home_was)
 
 
-@Check[Snapshot](
-    "home-copied", Severity.STOP, order=111, risk="wrong", when=When.ALWAYS, about="identity", also=("MOVE-01",)
-)
-def home_copied(snapshot: Snapshot) -> Iterator[Found]:
+@rule("home-copied", Severity.STOP, order=111, risk="wrong", when=When.ALWAYS, about="identity", also=("MOVE-01",))
+def home_copied(snapshot: Snapshot) -> Findings:
     """The home is a copy.
 
     Condition: the home is not in its recorded folder, which still has the original.
@@ -122,8 +118,8 @@ def home_copied(snapshot: Snapshot) -> Iterator[Found]:
         yield _misplaced("copied", snapshot.home_was)
 
 
-@Check[Snapshot]("running", Severity.INFO, order=130, when=When.ALWAYS)
-def running(snapshot: Snapshot) -> Iterator[Found]:
+@rule("running", Severity.INFO, order=130, when=When.ALWAYS)
+def running(snapshot: Snapshot) -> Findings:
     """The stream is running, or an operation on it is in progress.
 
     Condition: a process holds the lease of the stream.
@@ -137,8 +133,8 @@ def running(snapshot: Snapshot) -> Iterator[Found]:
         yield Found("running" if snapshot.holder == "run" else f"{snapshot.holder} is in progress")
 
 
-@Check[Snapshot]("new", Severity.INFO, order=300, when=When.IN_ORDER)
-def new(snapshot: Snapshot) -> Iterator[Found]:
+@rule("new", Severity.INFO, order=300, when=When.IN_ORDER)
+def new(snapshot: Snapshot) -> Findings:
     """No batch has been planned yet.
 
     Condition: the checkpoint and the ledger have no batch of the stream.
@@ -152,8 +148,8 @@ def new(snapshot: Snapshot) -> Iterator[Found]:
         yield Found("no batch has been planned yet", next=run_command(snapshot.stream))
 
 
-@Check[Snapshot]("start-refused", Severity.WARNING, order=259, risk="stuck", ends_with=FAILED, about="last-run")
-def start_refused(snapshot: Snapshot) -> Iterator[Found]:
+@rule("start-refused", Severity.WARNING, order=259, risk="stuck", ends_with=FAILED, about="last-run")
+def start_refused(snapshot: Snapshot) -> Findings:
     """The last start was refused.
 
     Condition: the current generation's last start failed before its query ran. The facts of the other findings are
@@ -173,8 +169,8 @@ def start_refused(snapshot: Snapshot) -> Iterator[Found]:
     yield Found(f"the last start was refused: {reason}", advice=advice)
 
 
-@Check[Snapshot]("failed", Severity.WARNING, order=260, risk="stuck", ends_with=FAILED, about="last-run")
-def failed(snapshot: Snapshot) -> Iterator[Found]:
+@rule("failed", Severity.WARNING, order=260, risk="stuck", ends_with=FAILED, about="last-run")
+def failed(snapshot: Snapshot) -> Findings:
     """The last run failed; a new run may succeed.
 
     Condition: the current generation's last run ended with an error that is not known to be permanent.
@@ -190,8 +186,8 @@ def failed(snapshot: Snapshot) -> Iterator[Found]:
         yield Found(f"the last run failed{reason}", goal="resume", next=run_command(snapshot.stream))
 
 
-@Check[Snapshot]("failed-permanently", Severity.WARNING, order=261, risk="stuck", ends_with=FAILED, about="last-run")
-def failed_permanently(snapshot: Snapshot) -> Iterator[Found]:
+@rule("failed-permanently", Severity.WARNING, order=261, risk="stuck", ends_with=FAILED, about="last-run")
+def failed_permanently(snapshot: Snapshot) -> Findings:
     """The last run failed, and the same run would fail again.
 
     Condition: the current generation's last run failed for a permanent reason: changed operators or sources,
@@ -217,8 +213,8 @@ def failed_permanently(snapshot: Snapshot) -> Iterator[Found]:
     )
 
 
-@Check[Snapshot]("global-watermark", Severity.WARNING, order=412, risk="loss", about="query", from_plan=True)
-def global_watermark(snapshot: Snapshot) -> Iterator[Found]:
+@rule("global-watermark", Severity.WARNING, order=412, risk="loss", about="query", from_plan=True)
+def global_watermark(snapshot: Snapshot) -> Findings:
     """An operator of the query returns rows that the stateful operator behind it drops as late.
 
     Condition: an aggregation in update or complete mode is followed by another stateful operator, for which Spark's
@@ -241,8 +237,8 @@ def global_watermark(snapshot: Snapshot) -> Iterator[Found]:
         )
 
 
-@Check[Snapshot]("several-watermarks", Severity.WARNING, order=410, risk="wrong", about="query", from_plan=True)
-def several_watermarks(snapshot: Snapshot) -> Iterator[Found]:
+@rule("several-watermarks", Severity.WARNING, order=410, risk="wrong", about="query", from_plan=True)
+def several_watermarks(snapshot: Snapshot) -> Findings:
     """The query has several watermarks, and those after its newest batch are not recorded.
 
     Condition: the ledger lacks the watermarks after the newest committed batch: the Spark that ran it does not show
@@ -268,8 +264,8 @@ def several_watermarks(snapshot: Snapshot) -> Iterator[Found]:
 LOST = "rows of a batch that is interrupted are lost, and a restart or a rebuild cannot read them again"
 
 
-@Check[Snapshot]("source-not-fault-tolerant", Severity.WARNING, order=415, risk="loss", about="query", from_plan=True)
-def source_not_fault_tolerant(snapshot: Snapshot) -> Iterator[Found]:
+@rule("source-not-fault-tolerant", Severity.WARNING, order=415, risk="loss", about="query", from_plan=True)
+def source_not_fault_tolerant(snapshot: Snapshot) -> Findings:
     """The query reads a source that cannot serve rows again.
 
     Condition: a source is a socket, which is for tests only and not fault-tolerant (programming guide, section

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from slackwater.core.facts import Facts, HistoryFacts, Severity
 from slackwater.diagnose.catalogue import known
-from slackwater.diagnose.checks.common.check import Check, Found
+from slackwater.diagnose.checks.common.check import Findings, Found, check
 from slackwater.diagnose.checks.common.settings import PROVIDER, settings_of
 
 
@@ -34,8 +32,8 @@ def minor_release(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
 
 
-@Check[Facts]("SW-VER-003", Severity.WARNING, risk="stuck", goal="resume", needs=("history",))
-def downgrade(facts: Facts) -> Iterator[Found]:
+@check("SW-VER-003", Severity.WARNING, risk="stuck", goal="resume", needs=("history",))
+def downgrade(facts: Facts) -> Findings:
     """An older Spark continues the checkpoint.
 
     Condition: the last run used an older Spark release than an earlier run on this checkpoint.
@@ -60,8 +58,8 @@ def downgrade(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts]("SW-VER-006", Severity.INFO, risk="wrong", certainty="possible", needs=("history",))
-def known_defect(facts: Facts) -> Iterator[Found]:
+@check("SW-VER-006", Severity.INFO, risk="wrong", certainty="possible", needs=("history",))
+def known_defect(facts: Facts) -> Findings:
     """The stream ran with a Spark that has a defect which changes rows unseen.
 
     Condition: the last run's Spark release has a known defect that can affect this stream's operators and state
@@ -95,8 +93,8 @@ _FIRST_WITH = {("offsets", 2): (4, 2), ("commits", 2): (4, 0), ("commits", 3): (
 """The first Spark that reads each log version; all read version 1."""
 
 
-@Check[Facts]("SW-VER-001", Severity.STOP, risk="stuck", goal="resume", also=("LOG-04",))
-def log_too_new(facts: Facts) -> Iterator[Found]:
+@check("SW-VER-001", Severity.STOP, risk="stuck", goal="resume", also=("LOG-04",))
+def log_too_new(facts: Facts) -> Findings:
     """A log has a version that the Spark of the query cannot read.
 
     Condition: a log entry has a newer format version than the last run's Spark can read, or than Slackwater knows.
@@ -136,8 +134,8 @@ def log_too_new(facts: Facts) -> Iterator[Found]:
         )
 
 
-@Check[Facts]("SW-VER-002", Severity.INFO, risk="none", needs=("history",))
-def upgrade(facts: Facts) -> Iterator[Found]:
+@check("SW-VER-002", Severity.INFO, risk="none", needs=("history",))
+def upgrade(facts: Facts) -> Findings:
     """A newer Spark continues the checkpoint.
 
     Condition: the last run used a newer Spark release than earlier runs on this checkpoint.

@@ -1,19 +1,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from itertools import pairwise
 
 from slackwater.core.commands import check_command, reset_command
 from slackwater.core.facts import Facts, Severity
 from slackwater.core.program import parsed_program
 from slackwater.core.units import duration_text, utc_text
-from slackwater.diagnose.checks.common.check import Check, Found, never_falls, rebuild, replay_from
+from slackwater.diagnose.checks.common.check import Findings, Found, check, never_falls, rebuild, replay_from
 from slackwater.diagnose.checks.common.settings import newest_committed
 
 
-@Check[Facts]("SW-WM-005", Severity.WARNING, risk="wrong", goal="rebuild")
-def commit_behind(facts: Facts) -> Iterator[Found]:
+@check("SW-WM-005", Severity.WARNING, risk="wrong", goal="rebuild")
+def commit_behind(facts: Facts) -> Findings:
     """The newest commit has an older watermark than its batch.
 
     Condition: the newest entry of `commits/` has a lower watermark than its batch was planned with. Spark never
@@ -47,8 +46,8 @@ def _text(milliseconds: int) -> str:
     return f"{utc_text(milliseconds)} ({milliseconds})" if milliseconds else "none"
 
 
-@Check[Facts]("SW-WM-008", Severity.WARNING, risk="wrong", goal="rebuild", certainty="likely")
-def commit_differs(facts: Facts) -> Iterator[Found]:
+@check("SW-WM-008", Severity.WARNING, risk="wrong", goal="rebuild", certainty="likely")
+def commit_differs(facts: Facts) -> Findings:
     """A batch was planned with a different watermark than the commit before it has.
 
     Condition: a batch in `offsets/` and the previous batch in `commits/` have different watermarks. Spark writes
@@ -88,8 +87,8 @@ def commit_differs(facts: Facts) -> Iterator[Found]:
 _CLOCKS_DIFFER_MS = 10 * 60 * 1000
 
 
-@Check[Facts]("SW-WM-006", Severity.WARNING, risk="loss", goal="replay")
-def future(facts: Facts) -> Iterator[Found]:
+@check("SW-WM-006", Severity.WARNING, risk="loss", goal="replay")
+def future(facts: Facts) -> Findings:
     """The watermark is ahead of the clock.
 
     Condition: a batch moved the watermark more than ten minutes past its planning time.
@@ -130,8 +129,8 @@ def future(facts: Facts) -> Iterator[Found]:
 _IDLE_SOURCE_BATCHES = 10
 
 
-@Check[Facts]("SW-WM-003", Severity.WARNING, risk="stuck", certainty="likely", needs=("history",))
-def idle_source(facts: Facts) -> Iterator[Found]:
+@check("SW-WM-003", Severity.WARNING, risk="stuck", certainty="likely", needs=("history",))
+def idle_source(facts: Facts) -> Findings:
     """An idle source keeps the watermark where it is.
 
     Condition: over the last ten batches with rows the watermark has not moved, and one of several sources had no
@@ -175,8 +174,8 @@ def _delay_ms(facts: Facts, batch: int) -> int | None:
     return max((mark.delay_ms for one in inputs for mark in one.watermarks), default=None)
 
 
-@Check[Facts]("SW-WM-010", Severity.WARNING, risk="loss", goal="reset", needs=("history",))
-def rows_late(facts: Facts) -> Iterator[Found]:
+@check("SW-WM-010", Severity.WARNING, risk="loss", goal="reset", needs=("history",))
+def rows_late(facts: Facts) -> Findings:
     """The watermark has dropped rows as late.
 
     Condition: a stateful operator dropped rows older than the watermark in recorded batches, and the newest program
@@ -218,8 +217,8 @@ def rows_late(facts: Facts) -> Iterator[Found]:
 _STATE_GROWS_BATCHES = 50
 
 
-@Check[Facts]("SW-WM-009", Severity.WARNING, risk="stuck", certainty="possible", needs=("history",))
-def state_grows(facts: Facts) -> Iterator[Found]:
+@check("SW-WM-009", Severity.WARNING, risk="stuck", certainty="possible", needs=("history",))
+def state_grows(facts: Facts) -> Findings:
     """State is never removed: no watermark, or its column is not part of the key.
 
     Condition: over at least the newest 50 recorded batches with rows the state never shrank, and it grew within the

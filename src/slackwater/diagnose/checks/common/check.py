@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from itertools import pairwise
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from slackwater.core.commands import command, rebuild_command
 from slackwater.core.escaping import quoted
 from slackwater.core.facts import CheckpointSeen, Facts, Finding, Risk, Severity, SourceFacts, Unknown
 from slackwater.core.records import BatchRecord
+from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.checks.common.snapshot import as_possible
 from slackwater.sources import kind_of
 from slackwater.sources.common.contract import SourceRange
@@ -77,6 +78,9 @@ class Found(NamedTuple):
     goal: str | None = None
 
 
+Findings: TypeAlias = Iterator[Found]
+
+
 class Diagnosed(NamedTuple):
     finding: Finding
     certainty: Certainty
@@ -95,7 +99,7 @@ class NotChecked(NamedTuple):
     how: str | None
 
 
-def _nothing(_: object) -> Iterator[Found]:
+def _nothing(_: object) -> Findings:
     return iter(())
 
 
@@ -129,10 +133,10 @@ class Check(Generic[Subject]):
     needs: tuple[Need, ...] = ()
     explains: tuple[str, ...] = ()
     at_start: bool = False
-    find: Callable[[Subject], Iterator[Found]] = _nothing
+    find: Callable[[Subject], Findings] = _nothing
     page: str = ""
 
-    def __call__(self, find: Callable[[Subject], Iterator[Found]]) -> Check[Subject]:
+    def __call__(self, find: Callable[[Subject], Findings]) -> Check[Subject]:
         """The function's docstring is the page."""
         return replace(self, find=find, page=inspect.getdoc(find) or "")
 
@@ -177,22 +181,26 @@ class Check(Generic[Subject]):
         return map(self.finding, self.find(subject))
 
 
-def diagnosed(check: Check[Facts], facts: Facts) -> Iterator[Diagnosed]:
+check, rule = Check[Facts], Check[Snapshot]
+"""Decorators. Rules are the checks of the number line."""
+
+
+def diagnosed(one: Check[Facts], facts: Facts) -> Iterator[Diagnosed]:
     """Findings of a check with no ``missing`` facts."""
-    for found in check.find(facts):
-        finding = check.finding(found if facts.recorded else found._replace(next=None))
+    for found in one.find(facts):
+        finding = one.finding(found if facts.recorded else found._replace(next=None))
         yield Diagnosed(
             as_possible(finding, facts.snapshot),
-            check.certainty,
+            one.certainty,
             found.at_stake or None,
             dict(found.facts or {}),
-            check.covers,
+            one.covers,
             frozenset(found.damage),
         )
 
 
-def missing(check: Check[Facts], facts: Facts) -> Unknown | None:
-    return next((unknown for need in check.needs if (unknown := _missing(need, facts))), None)
+def missing(one: Check[Facts], facts: Facts) -> Unknown | None:
+    return next((unknown for need in one.needs if (unknown := _missing(need, facts))), None)
 
 
 def _missing(need: Need, facts: Facts) -> Unknown | None:
