@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from slackwater.checkpoint.inventory import Lineage, read_inventory
 from slackwater.checkpoint.layout import offset_path
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
     from slackwater.checkpoint.state.reader import BatchState
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedCheckpoint:
+class OpenedCheckpoint(NamedTuple):
     store: LimitedStore
     listing: Listing
     logs: CheckpointLogs

@@ -7,7 +7,7 @@ Undecodable rows stay bytes with the reason. Spark 4.2 and later put a CRC-32C b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -124,13 +124,12 @@ class FamilyRows(NamedTuple):
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StoreDecoder:
+class StoreDecoder(NamedTuple):
     """Decodes pairs of a store. ``multi_valued`` families have several values under a key."""
 
     store: OperatorStore
     encoding: Encoding
-    multi_valued: frozenset[str] = field(default_factory=frozenset)
+    multi_valued: frozenset[str] = frozenset()
 
     def split_families(self, records: Records, numbers: Mapping[str, int]) -> dict[str, Records]:
         if not self.store.with_families:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -103,7 +102,7 @@ def operations_of(
 def ready(
     workspace: Workspace, operation: Operation, code: QueryRuntime, open_replayer: Callable[[], Replayer]
 ) -> Operation:
-    return replace(operation, look=lambda: _facts(workspace, operation, code), open_replayer=open_replayer)
+    return operation._replace(look=lambda: _facts(workspace, operation, code), open_replayer=open_replayer)
 
 
 def _no_replayer() -> Replayer:

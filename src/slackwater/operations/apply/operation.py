@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from slackwater.core.program import Program, QueryProfile
 from slackwater.core.records import GenerationRecord, History, StreamRecord
@@ -37,8 +36,7 @@ BACKUP_FACT = "backup"
 """The last record counts, but a kill may have left the record before it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(NamedTuple):
     """An operation on a stream, under the stream's lease.
 
     ``look`` forgets looked-up facts. ``readers`` are other streams that have read rows which a cut removes. ``epoch``

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 from slackwater.core.commands import command
@@ -140,7 +139,7 @@ def check_undoable(workspace: Workspace, operation: OperationRecord) -> None:
     recorded = partial(readers_of, workspace.ledger)
     # No lease is held here: with fence number 0 any write to a journal would be refused.
     for one, record in _left(operations_of(workspace, plan, Display(), lambda _: 0), records):
-        _check(replace(one, readers=recorded), record)
+        _check(one._replace(readers=recorded), record)
 
 
 def _check(operation: Operation, record: OperationRecord) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused, UsageError
@@ -137,8 +137,7 @@ class Replay(Goal):
 REPLAY = Replay()
 
 
-@dataclass(frozen=True, slots=True)
-class FirstBatch:
+class FirstBatch(NamedTuple):
     """``offsets`` are from the target's file."""
 
     stream: str
@@ -146,7 +145,7 @@ class FirstBatch:
     written: int
     target: Target
     now_ms: int
-    offsets: Mapping[str, str] = field(default_factory=dict)
+    offsets: Mapping[str, str]
 
     def find(self) -> int:
         """Raises UsageError (``target``) unless the target is a batch, Refused outside the recorded batches."""
