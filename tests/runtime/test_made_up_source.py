@@ -13,6 +13,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 
 from slackwater.core.errors import EnvironmentMissing, Refused, UsageError
 from slackwater.core.targets import Target
+from slackwater.operations.plan.targets import WantedPosition
 from slackwater.runtime.replay.positions import resolve, served_positions
 from slackwater.runtime.session.session import end_session
 from slackwater.sources import SOURCES
@@ -66,7 +67,7 @@ def test_positions_are_those_that_the_kind_finds(spark: SparkSession, tmp_path: 
 
     def found(target: Target, given: str | None = None) -> tuple[str, str]:
         offsets = None if given is None else {"0": given}
-        position = resolve(frame, target, {"0": at(4)}, logs={}, now_ms=0, offsets=offsets)["0"]
+        position = resolve(frame, WantedPosition((target, offsets), {"0": at(4)}, {}, 0))["0"]
         return position.base.end, position.summary
 
     assert served_positions(frame) == {"0": Served(at(2), at(9))}

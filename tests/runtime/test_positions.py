@@ -24,6 +24,7 @@ from slackwater.core.errors import Refused, UsageError
 from slackwater.core.targets import Target
 from slackwater.formats.text_log import parse_offset_entry, render_offset_entry
 from slackwater.ledger.recording.batch_history import offsets_by_source
+from slackwater.operations.plan.targets import WantedPosition
 from slackwater.runtime.replay.positions import COMPACT_INTERVAL, resolve
 from slackwater.runtime.session.session import end_session
 from slackwater.sources import kind_of
@@ -61,8 +62,11 @@ class Query:
     folder: Path
     """Of checkpoints."""
 
-    def resolve(self, target: Target, **options: Any) -> Mapping[str, Position]:
-        return resolve(self.frame, target, self.current, logs=self.logs, now_ms=NOW_MS, **options)
+    def resolve(
+        self, target: Target, *, offsets: Mapping[str, str] | None = None, only_source: str | None = None
+    ) -> Mapping[str, Position]:
+        wanted = WantedPosition((target, offsets), self.current, self.logs, NOW_MS, only_source)
+        return resolve(self.frame, wanted)
 
     def read_from(self, target: Target, **options: Any) -> list[int]:
         """What a query reads whose new checkpoint continues from the target."""

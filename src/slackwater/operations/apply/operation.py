@@ -11,7 +11,6 @@ from typing import NamedTuple, Protocol
 from slackwater.core.program import Program, QueryProfile
 from slackwater.core.records import GenerationRecord, History, StreamRecord
 from slackwater.core.sink import BackfillDirectory, Cut
-from slackwater.core.targets import Target
 from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.batch_history import BatchHistory
@@ -21,9 +20,10 @@ from slackwater.operations.apply.adopted import CheckpointPlaces, places_of
 from slackwater.operations.apply.journal import Journal, State
 from slackwater.operations.plan.contributing import Code
 from slackwater.operations.plan.plan import Plan
+from slackwater.operations.plan.targets import WantedPosition
 from slackwater.sinks.common.changes import damaged
 from slackwater.sinks.common.contract import Output
-from slackwater.sources.common.contract import Position, Served, SourceEntries, SourceRange
+from slackwater.sources.common.contract import Position, Served, SourceRange
 from slackwater.storage.below import Below
 from slackwater.storage.open import Location, open_write_store
 from slackwater.storage.protocols import WriteStore
@@ -202,17 +202,8 @@ class Replayer(Protocol):
         Raises EnvironmentMissing if the source does not answer.
         """
 
-    def positions(
-        self,
-        target: Target,
-        current: Mapping[str, str | None],
-        *,
-        logs: Mapping[str, SourceEntries],
-        now_ms: int,
-        only_source: str | None = None,
-        offsets: Mapping[str, str] | None = None,
-    ) -> Mapping[str, Position]:
-        """The positions by place in the query; arguments as of ``runtime.replay.positions``.
+    def positions(self, wanted: WantedPosition) -> Mapping[str, Position]:
+        """The positions by place in the query.
 
         Raises UsageError (``target``), and Refused for positions that a source has lost.
         """

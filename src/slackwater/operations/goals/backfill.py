@@ -26,7 +26,7 @@ from slackwater.operations.plan.contributing import StateBounds
 from slackwater.operations.plan.document import HOW_TO_PLAN
 from slackwater.operations.plan.notes import summaries_of
 from slackwater.operations.plan.plan import EARLIEST, Request, SourceStart
-from slackwater.operations.plan.targets import log_text, parse_target, position_target, target_text
+from slackwater.operations.plan.targets import WantedPosition, log_text, parse_target, position_target, target_text
 from slackwater.sources import kind_of, kinds
 from slackwater.sources.common.contract import Claims, SourceRange
 from slackwater.sources.common.source import Source
@@ -264,15 +264,8 @@ class Backfill(Goal):
             current, now_ms = {source: span.end for source, span in live.items()}, round(time.time() * 1000)
 
             starts, stops_at = (
-                replayer.positions(
-                    target,
-                    current,
-                    logs=batches.history.sources,
-                    now_ms=now_ms,
-                    only_source=request.only_source,
-                    offsets=offsets,
-                )
-                for target, offsets in named
+                replayer.positions(WantedPosition(one, current, batches.history.sources, now_ms, request.only_source))
+                for one in named
             )
             found = {
                 source: kind_of(start.base.end, {}).range_between(

@@ -15,7 +15,7 @@ from slackwater.operations.goals.goal import Flag, Goal
 from slackwater.operations.plan.context import PlanContext, Scope, check_cut, require_code
 from slackwater.operations.plan.contributing import StateBounds
 from slackwater.operations.plan.plan import BEFORE_ALL, EARLIEST, LAST_WRITTEN, Request, SourceStart
-from slackwater.operations.plan.targets import log_text, parse_target, position_target
+from slackwater.operations.plan.targets import WantedPosition, log_text, parse_target, position_target
 from slackwater.sources import kind_of
 
 if TYPE_CHECKING:
@@ -62,19 +62,13 @@ class Reset(Goal):
     def complete(self, request: Request, planner: Planner, facts: StreamFacts, /) -> Request:
         require_code(facts.stream, request.goal, facts.stream.pipeline_file)
         batches, written = BatchHistory(facts.history), facts.snapshot.written_or_committed
-        target, offsets = position_target(request.target, batches, written, planner.read_file)
+        named = position_target(request.target, batches, written, planner.read_file)
         history = batches.history
         committed = max((batch for batch in history.commits if batch in history.offsets), default=None)
         current: Mapping[str, str | None] = {} if committed is None else offsets_by_source(batches.offset(committed))
+        now_ms = round(time.time() * 1000)
         with planner.present_query(facts.stream) as replayer:
-            found = replayer.positions(
-                target,
-                current,
-                logs=history.sources,
-                now_ms=round(time.time() * 1000),
-                only_source=request.only_source,
-                offsets=offsets,
-            )
+            found = replayer.positions(WantedPosition(named, current, history.sources, now_ms, request.only_source))
         starts = tuple(
             SourceStart(
                 source,

@@ -23,13 +23,14 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import TypeAlias, assert_never
+from typing import NamedTuple, TypeAlias, assert_never
 
 from slackwater.core.errors import Refused, UsageError
 from slackwater.core.targets import Target
 from slackwater.core.units import EPOCH, iso_text
 from slackwater.formats.text_log import shown
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
+from slackwater.sources.common.contract import SourceEntries
 
 LARGEST = 2**63 - 1
 RECORDED = "the recorded ranges"
@@ -195,6 +196,20 @@ def _invalid(text: str, expected: str, hint: str) -> UsageError:
 
 
 NamedPosition: TypeAlias = tuple[Target, Mapping[str, str] | None]
+"""A target, and the offsets in its file."""
+
+
+class WantedPosition(NamedTuple):
+    """``current`` are offsets of the newest committed batch, if any; sources may differ if all begin again. ``logs``
+    are recorded entries of ``sources/<source>/``. With ``only_source`` other sources stay but are included, as a
+    checkpoint has a line for each.
+    """
+
+    named: NamedPosition
+    current: Mapping[str, str | None]
+    logs: Mapping[str, SourceEntries]
+    now_ms: int
+    only_source: str | None = None
 
 
 def position_target(text: str, batches: BatchHistory, written: int, read_file: Callable[[str], str]) -> NamedPosition:

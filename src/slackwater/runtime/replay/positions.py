@@ -13,7 +13,7 @@ from slackwater.core.errors import UsageError
 from slackwater.core.targets import Target
 from slackwater.core.units import iso_text
 from slackwater.formats.compactible import DEFAULT_INTERVAL
-from slackwater.operations.plan.targets import target_text
+from slackwater.operations.plan.targets import WantedPosition, target_text
 from slackwater.runtime.program.logical_plan import analysed_plan, source_options, streaming_sources
 from slackwater.runtime.run.failures import SPARK_ERRORS, reason_of
 from slackwater.sources import UNKNOWN, kind_described, kind_of, kinds_of_format
@@ -73,27 +73,15 @@ def compact_interval(spark: SparkSession) -> int:
     return int(spark.conf.get(COMPACT_INTERVAL, str(DEFAULT_INTERVAL)) or DEFAULT_INTERVAL)
 
 
-def resolve(
-    frame: DataFrame,
-    target: Target,
-    current: Mapping[str, str | None],
-    *,
-    logs: Mapping[str, SourceEntries],
-    now_ms: int,
-    only_source: str | None = None,
-    offsets: Mapping[str, str] | None = None,
-) -> Mapping[str, Position]:
+def resolve(frame: DataFrame, asked: WantedPosition) -> Mapping[str, Position]:
     """The resolved positions, by number in the offset log.
-
-    ``current`` are offsets of the newest committed batch, if any; sources may differ if all begin again. ``logs`` are
-    recorded entries of ``sources/<source>/``. ``offsets`` is the target's file. With ``only_source`` other
-    sources stay but are included, as a checkpoint has a line for each.
 
     A base's ``log`` is all of ``sources/<source>/``; its entry numbers may mean other files than before.
 
     Raises UsageError (``target``) for an unknown source or another kind's offsets; Refused ``target-out-of-range`` or
     ``target-unsupported`` (unknown position); EnvironmentMissing.
     """
+    (target, offsets), current, logs, now_ms, only_source = asked
     wanted = _at_source(target, now_ms)
     if only_source is None and wanted.kind == "earliest":
         # What was read does not matter for the beginning, so that there may be more or fewer sources than recorded.

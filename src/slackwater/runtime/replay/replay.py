@@ -17,11 +17,11 @@ from slackwater.core.errors import Refused, SlackwaterError, StreamFailed, Usage
 from slackwater.core.program import QueryProfile, Trigger
 from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.core.sink import BackfillDirectory, WriteContext
-from slackwater.core.targets import Target
 from slackwater.ledger.lease import LeaseCheck
 from slackwater.ledger.recording.log_copier import LogCopier, copy_new
 from slackwater.operations.apply.operation import Operation
 from slackwater.operations.plan.contributing import Code
+from slackwater.operations.plan.targets import WantedPosition
 from slackwater.runtime.loader import LoadedPipeline, digest
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.program.code_reach import Environment, environment_before, of_workers, restore_environment
@@ -43,7 +43,7 @@ from slackwater.runtime.session.settings import VARIABLES, replace_settings, ses
 from slackwater.sinks.common.contract import Output, Sink
 from slackwater.sinks.common.registry import is_same_sink, open_output
 from slackwater.sinks.files.backfill_output import directory_sink
-from slackwater.sources.common.contract import Position, Served, SourceEntries, SourceRange
+from slackwater.sources.common.contract import Position, Served, SourceRange
 from slackwater.storage.open import open_read_store
 
 if TYPE_CHECKING:
@@ -129,19 +129,8 @@ class SparkReplayer:
     def rows_served(self, span: SourceRange, was: Mapping[str, str]) -> int | None:
         return rows_served(self.frame(), span, was)
 
-    def positions(
-        self,
-        target: Target,
-        current: Mapping[str, str | None],
-        *,
-        logs: Mapping[str, SourceEntries],
-        now_ms: int,
-        only_source: str | None = None,
-        offsets: Mapping[str, str] | None = None,
-    ) -> Mapping[str, Position]:
-        return resolve(
-            self.frame(), target, current, logs=logs, now_ms=now_ms, only_source=only_source, offsets=offsets
-        )
+    def positions(self, wanted: WantedPosition) -> Mapping[str, Position]:
+        return resolve(self.frame(), wanted)
 
     def profile(self) -> QueryProfile:
         if self._profile is None:
