@@ -98,18 +98,21 @@ class Reading:
         if operator is None or not roles or conjunct.random:
             self.keep(branch.filters, conjunct)
         elif operator.kind == "aggregate" and roles == {"key"}:
-            for _, below in operator.inputs:
-                self.filter(below, self.lowered(operator, conjunct))
+            self.push(operator, "", conjunct)
         elif operator.kind == "join":
             self.filter_join(operator, branch, conjunct, roles)
         else:
             self.keep(branch.filters, conjunct)
 
+    def push(self, operator: PlanOperator, side: str, conjunct: Value) -> None:
+        """Apply a filter on an operator's output to one side of its input."""
+        for name, below in operator.inputs:
+            if name == side:
+                self.filter(below, self.lowered(operator, conjunct))
+
     def filter_join(self, operator: PlanOperator, branch: Branch, conjunct: Value, roles: set[str]) -> None:
         if len(roles) == 1 and (side := next(iter(roles))) in PUSHED_SIDES.get(operator.join_type, ()):
-            for name, below in operator.inputs:
-                if name == side:
-                    self.filter(below, self.lowered(operator, conjunct))
+            self.push(operator, side, conjunct)
         elif operator.join_type == "inner" and roles == {"left", "right"}:
             self.keep(operator.conditions, conjunct)
         else:
@@ -264,9 +267,7 @@ def join_of_streams(reading: Reading, node: TreeNode, order: int, left: list[Bra
         for conjunct in conjuncts(condition, columns):
             roles = {ref.role for ref in conjunct.refs if ref.operator == operator.number}
             if len(roles) == 1 and (side := next(iter(roles))) in CONDITION_SIDES.get(word, ()):
-                for name, below in operator.inputs:
-                    if name == side:
-                        reading.filter(below, reading.lowered(operator, conjunct))
+                reading.push(operator, side, conjunct)
             else:
                 reading.keep(operator.conditions, conjunct)
     return above(operator, sides["left"] if word in LEFT_ONLY else columns)

@@ -31,6 +31,7 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.core.program import QueryProfile
 from slackwater.core.records import GenerationRecord, LogLine
 from slackwater.ledger.lineage import INPUT_WATERMARKS
+from slackwater.operations.plan.contributing import minor_release
 from slackwater.runtime.program.logical_plan import WATERMARK, class_name, java_field, nodes_of
 from slackwater.runtime.run.failures import SPARK_ERRORS, UNREADABLE
 from slackwater.runtime.run.listener import make_listener
@@ -297,7 +298,7 @@ class InputWatermarkKeeper:
         if (
             found is not None
             and found.delays_ms == self._delays
-            and _minor(found.spark_version) == _minor(self._spark.version)
+            and minor_release(found.spark_version) == minor_release(self._spark.version)
             # Another combined watermark means that the record is not of the run that has committed this batch.
             and (commit is None or commit.next_batch_watermark_ms == found.combined_ms)
             and all(one is None or one >= LEAST_LONG for one in found.inputs_ms)
@@ -453,7 +454,3 @@ def _value(found: Any) -> int | None:
     while found is not None and not isinstance(found, int):
         found = found.get() if found.isDefined() else None
     return found
-
-
-def _minor(version: str) -> list[str]:
-    return str(version).split(".")[:2]

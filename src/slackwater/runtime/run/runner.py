@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import structlog
@@ -297,23 +298,22 @@ class Application:
 
 def stages(built: Sequence[BuiltStream]) -> list[list[str]]:
     """The streams' names by stage, each after its upstreams. Raises PipelineError for a cycle."""
-    left = {stream.definition.name: set(stream.upstreams) for stream in built}
-    for upstreams in left.values():
-        # A stream that is not part of this run does not end in it, so that nothing can wait for its end.
-        upstreams.intersection_update(left)
+    names = {stream.definition.name for stream in built}
+    # A stream that is not part of this run does not end in it, so that nothing can wait for its end.
+    sorter = TopologicalSorter({stream.definition.name: stream.upstreams & names for stream in built})
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        raise PipelineError(
+            "pipeline-cycle",
+            "The streams read each other's output in a cycle",
+            found=", ".join(sorted({*error.args[1]})),
+            hint="let one of them read a different source, or move it to a pipeline of its own",
+        ) from error
     found: list[list[str]] = []
-    while left:
-        stage = [name for name, upstreams in left.items() if not upstreams & set(left)]
-        if not stage:
-            raise PipelineError(
-                "pipeline-cycle",
-                "The streams read each other's output in a cycle",
-                found=", ".join(sorted(left)),
-                hint="let one of them read a different source, or move it to a pipeline of its own",
-            )
-        found.append(stage)
-        for name in stage:
-            del left[name]
+    while sorter.is_active():
+        found.append([*sorter.get_ready()])
+        sorter.done(*found[-1])
     return found
 
 
