@@ -16,8 +16,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import Refused, SlackwaterError, StreamFailed, UsageError
 from slackwater.core.program import QueryProfile, Trigger
 from slackwater.core.records import GenerationRecord, StreamRecord
-from slackwater.core.sink import BackfillDirectory, WriteContext
-from slackwater.ledger.lease import LeaseCheck
+from slackwater.core.sink import BackfillDirectory
 from slackwater.ledger.recording.log_copier import LogCopier, copy_new
 from slackwater.operations.apply.operation import Operation
 from slackwater.operations.plan.contributing import Code
@@ -30,12 +29,11 @@ from slackwater.runtime.program.program import give_variables
 from slackwater.runtime.program.unsupported import check_left_out, strict_sources
 from slackwater.runtime.replay.positions import compact_interval, resolve, rows_served, served_positions
 from slackwater.runtime.replay.replay_query import ReplayQuery
-from slackwater.runtime.run import failures
 from slackwater.runtime.run.before_start import program_json, record_program
 from slackwater.runtime.run.failures import RunFailure, classify
 from slackwater.runtime.run.listener import ProgressRecorder, make_listener
 from slackwater.runtime.run.no_data_batch import check_reads_all
-from slackwater.runtime.run.query import BuiltStream, QueryStart, build
+from slackwater.runtime.run.query import BuiltStream, QueryStart, build, write_context
 from slackwater.runtime.run.stream_run import QueryRun, RunServices
 from slackwater.runtime.session import SessionOptions, spark_version
 from slackwater.runtime.session.session import driver_jvm_pid, start_session
@@ -187,7 +185,7 @@ class SparkReplayer:
             query.wait()
         except StreamingQueryException as error:
             self._query = None
-            failure = failures.classify(error)
+            failure = classify(error)
             failed = StreamFailed(
                 "replay-failed",
                 f"A replayed batch of stream {self._stream} fails: {failure.reason}",
@@ -354,17 +352,9 @@ def _watch(
     log_of: Output | None,
 ) -> RunFailure | None:
     checkpoint = open_read_store(generation.location)
-    stream, definition = operation.stream, built.definition
-    context = WriteContext(
-        stream.id or "",
-        stream.full_name,
-        operation.epoch,
-        stream.output_mode,
-        read_logs(checkpoint).planned,
-        definition.partition_by,
-        LeaseCheck(services.ledger, stream.full_name, operation.epoch),
-    )
-    definition.sink.check(built.frame, context)
+    stream = operation.stream
+    context = write_context(services.ledger, stream, operation.epoch, read_logs(checkpoint).planned, built)
+    built.definition.sink.check(built.frame, context)
     # Before the query starts, so that no kill leaves state whose program is unknown.
     record_program(services.home, services.ledger, generation, built)
     copier = LogCopier(services.ledger, stream.full_name, generation.number, checkpoint, log_of)

@@ -19,7 +19,10 @@ from pyspark.sql import SparkSession
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, SlackwaterError
 from slackwater.core.program import Program, QueryProfile, Trigger
+from slackwater.core.records import StreamRecord
 from slackwater.core.sink import WriteContext
+from slackwater.ledger.lease import LeaseCheck
+from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.loader import LoadedPipeline, place_in
 from slackwater.runtime.pipeline import StreamContext, StreamDefinition, StreamFunction
 from slackwater.runtime.program.code_reach import CodeReach, reach_of, reach_of_file, with_environment
@@ -138,6 +141,12 @@ class QueryStart(NamedTuple):
     trigger: Trigger
     context: WriteContext
     completes_batch: bool = False
+
+
+def write_context(ledger: Ledger, stream: StreamRecord, epoch: int, planned: int, built: BuiltStream) -> WriteContext:
+    check_lease = LeaseCheck(ledger, stream.full_name, epoch)
+    mode, partition_by = stream.output_mode, built.definition.partition_by
+    return WriteContext(stream.id or "", stream.full_name, epoch, mode, planned, partition_by, check_lease)
 
 
 def build(spark: SparkSession, loaded: LoadedPipeline, definition: StreamDefinition, home: Path | str) -> BuiltStream:

@@ -18,10 +18,8 @@ from slackwater.core.commands import command
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.program import Trigger
 from slackwater.core.records import GenerationRecord, RunRecord, StreamRecord
-from slackwater.core.sink import WriteContext
 from slackwater.diagnose.checks.common.snapshot import FAILURES
 from slackwater.ledger.home import Home
-from slackwater.ledger.lease import LeaseCheck
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.log_copier import LogCopier
 from slackwater.ledger.recording.stream_files import write_stream_file_of
@@ -41,7 +39,7 @@ from slackwater.runtime.run.before_start import (
 from slackwater.runtime.run.failures import KNOWN_ERRORS, SPARK_ERRORS, UNREADABLE, RunFailure, classify
 from slackwater.runtime.run.listener import Drain, ProgressRecorder, RecordedQuery
 from slackwater.runtime.run.no_data_batch import EndOfRun, NoDataBatch, check_reads_all
-from slackwater.runtime.run.query import BuiltStream, QueryStart, start
+from slackwater.runtime.run.query import BuiltStream, QueryStart, start, write_context
 from slackwater.runtime.session.settings import effective_settings, overridden
 from slackwater.storage.open import open_read_store
 from slackwater.triggers import waits_ms
@@ -271,19 +269,9 @@ class StreamRun:
             check_left_out(self._services.ledger, self._generation, ready.planned, self._built.frame)
             if self._trigger.kind == "available-now":
                 check_reads_all(self.stream.full_name, self._built.frame)
-            stream, partition_by = self.stream, self._built.definition.partition_by
-            check_lease = LeaseCheck(self._services.ledger, stream.full_name, self._epoch)
-            context = WriteContext(
-                stream.id or "",
-                stream.full_name,
-                self._epoch,
-                stream.output_mode,
-                ready.planned,
-                partition_by,
-                check_lease,
-            )
+            context = write_context(self._services.ledger, self.stream, self._epoch, ready.planned, self._built)
             # Before the first write: a driver that was paused, also while it waited for a restart, may have lost it.
-            check_lease()
+            context.check_lease()
             claim_output(self._services.home, self.stream)
             self._built.definition.sink.check(self._built.frame, context)
             # Nothing refuses the start from here on; and the query, which may change state, is not started yet.
