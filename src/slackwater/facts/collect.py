@@ -87,19 +87,10 @@ def facts_of_start(
 
     Reads one file in addition to the snapshot; no report, no output. ``sources`` are from ``asked_sources``.
     """
-    logs, generation = opened.logs, snapshot.generation
-    before = offset_before(opened)
-    location, query_id, marks = opened.store.location, logs.query_id, snapshot.marks
-    checkpoint = CheckpointSeen(
-        report=CheckpointReport(location, query_id, None, "", None, None, marks, None, (), (), (), {}, 0, None, ()),
-        offset_ids=logs.offset_ids,
-        commit_ids=logs.commit_ids,
-        newest_offset=logs.newest_offset,
-        offset_before=before,
-        newest_commit=logs.newest_commit,
-        inventory=opened.inventory,
-    )
-    recorded = _recorded_offsets(ledger, generation, logs.offset_ids[-2:])
+    location, query_id, marks = opened.store.location, opened.logs.query_id, snapshot.marks
+    report = CheckpointReport(location, query_id, None, "", None, None, marks, None, (), (), (), {}, 0, None, ())
+    checkpoint = _seen(opened, report)
+    recorded = _recorded_offsets(ledger, snapshot.generation, checkpoint.offset_ids[-2:])
     return Facts(
         name=snapshot.stream.full_name,
         checkpoint=checkpoint,
@@ -154,20 +145,24 @@ def facts_of_location(store: ReadStore, sink: Fact[Mapping[str, str]] | None, de
 
 
 def _checkpoint(opened: OpenedCheckpoint, start_damage: tuple[Damage, ...]) -> CheckpointSeen:
+    return replace(
+        _seen(opened, read_checkpoint(opened, source_files=True)),
+        start_damage=start_damage,
+        folders={path: folder.files for path, folder in opened.listing.folders.items()},
+        atomic_rename=opened.store.traits.atomic_rename,
+    )
+
+
+def _seen(opened: OpenedCheckpoint, report: CheckpointReport) -> CheckpointSeen:
     logs = opened.logs
-    before = offset_before(opened)
-    report = read_checkpoint(opened, source_files=True)
     return CheckpointSeen(
         report=report,
         offset_ids=logs.offset_ids,
         commit_ids=logs.commit_ids,
         newest_offset=logs.newest_offset,
-        offset_before=before,
+        offset_before=offset_before(opened),
         newest_commit=logs.newest_commit,
-        start_damage=start_damage,
-        folders={path: folder.files for path, folder in opened.listing.folders.items()},
         inventory=opened.inventory,
-        atomic_rename=opened.store.traits.atomic_rename,
     )
 
 

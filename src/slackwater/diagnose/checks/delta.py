@@ -24,17 +24,15 @@ def log_cleaned(facts: Facts) -> Findings:
     `failOnDataLoss` set to false loses the rows.
     References: Delta Lake documentation, "Table streaming reads and writes", property delta.logRetentionDuration
     """
-    for one in lacking(
+    yield from lacking(
         facts,
         "versions-cleaned",
         "the log of the table that source {source} reads lacks {records} versions after the position of the stream",
         at_stake="the rows of {records} versions",
-    ):
-        yield one._replace(
-            next=reset_command(facts.snapshot),
-            advice="the table itself has their rows, unless they were deleted: it is processed whole, and replaces the "
-            "output",
-        )
+        next_command=reset_command(facts.snapshot),
+        advice="the table itself has their rows, unless they were deleted: it is processed whole, and replaces the "
+        "output",
+    )
 
 
 @check("SW-DELTA-005", Severity.STOP, risk="stuck", goal="reset", needs=("positions",), at_start=True)
@@ -50,16 +48,14 @@ def table_replaced(facts: Facts) -> Findings:
     `--output keep` rows copied into the new table are doubled.
     References: Delta Lake documentation, "Table streaming reads and writes"
     """
-    for one in lacking(
+    yield from lacking(
         facts,
         "table-replaced",
         "the Delta table that source {source} reads was created again: the position belongs to a different table",
-    ):
-        yield one._replace(
-            next=reset_command(facts.snapshot),
-            advice="restore the old table; otherwise the new one is processed whole, and replaces the output: if it "
-            "has new rows only, add --output keep to the reset",
-        )
+        next_command=reset_command(facts.snapshot),
+        advice="restore the old table; otherwise the new one is processed whole, and replaces the output: if it "
+        "has new rows only, add --output keep to the reset",
+    )
 
 
 @check("SW-DELTA-001", Severity.STOP, risk="skip", goal="backfill", certainty="likely", needs=("sink",))

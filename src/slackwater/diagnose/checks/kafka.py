@@ -12,7 +12,16 @@ from slackwater.sources import kind_of
 from slackwater.sources.common.contract import SourceRange
 
 
-def lacking(facts: Facts, problem: str, text: str, at_stake: str | None = None, **more: str) -> Findings:
+def lacking(
+    facts: Facts,
+    problem: str,
+    text: str,
+    *,
+    at_stake: str | None = None,
+    next_command: str | None = None,
+    advice: str | None = None,
+    **more: str,
+) -> Findings:
     """A finding for each source with the problem; the texts can name its ``source``, ``parts`` and ``records``."""
     for source in facts.sources:
         found = () if isinstance(source.unserved, Unknown) else source.unserved
@@ -33,6 +42,8 @@ def lacking(facts: Facts, problem: str, text: str, at_stake: str | None = None, 
                 expected=first.expected,
                 found=first.found,
                 at_stake=at_stake and at_stake.format_map(values),
+                next=next_command,
+                advice=advice,
                 facts={**values, **more},
             )
 
@@ -107,14 +118,14 @@ def behind_position(facts: Facts) -> Findings:
     """
     again, cut = (reset_command(facts.snapshot, "--output", "keep", start=one) for one in ("earliest", "shift:0"))
     ways = f"if the topic was created again: {again}; if its log was cut at its end: {cut}" if facts.recorded else ""
-    for one in lacking(
+    yield from lacking(
         facts,
         "behind-position",
         "{parts} partitions of source {source} end before the position of the stream: the topic was "
         "created again, its log was cut, or this is a different cluster",
         ways=ways,
-    ):
-        yield one._replace(advice=ways)
+        advice=ways,
+    )
 
 
 @check("SW-KAFKA-015", Severity.STOP, risk="loss", goal="reset", needs=("positions",), at_start=True)
@@ -135,13 +146,13 @@ def log_cut(facts: Facts) -> Findings:
     References: Apache Kafka documentation, "Unclean leader election"; Structured Streaming + Kafka Integration Guide,
     option failOnDataLoss
     """
-    for one in lacking(
+    yield from lacking(
         facts,
         "log-cut",
         "{parts} partitions of source {source} were cut at their end: {records} offsets before the "
         "position of the stream are gone, and are given to other records",
-    ):
-        yield one._replace(next=reset_command(facts.snapshot, "--output", "keep", start="shift:0"))
+        next_command=reset_command(facts.snapshot, "--output", "keep", start="shift:0"),
+    )
 
 
 @check("SW-KAFKA-005", Severity.WARNING, risk="loss", needs=("positions",))
@@ -156,16 +167,14 @@ def partition_added(facts: Facts) -> Findings:
     Safety: yes, if the removed records are not needed. An added old topic is read from its beginning.
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss
     """
-    for one in lacking(
+    yield from lacking(
         facts,
         "partition-added",
         "{parts} partitions were added to source {source} and do not start at offset 0: {records} "
         "records were removed before the stream could read them",
         at_stake="{records} records",
-    ):
-        yield one._replace(
-            advice="if these records are not wanted, start once with failOnDataLoss=false, and set it to true again"
-        )
+        advice="if these records are not wanted, start once with failOnDataLoss=false, and set it to true again",
+    )
 
 
 @check("SW-KAFKA-004", Severity.STOP, risk="loss", needs=("positions",))
@@ -182,14 +191,12 @@ def partitions_gone(facts: Facts) -> Findings:
     Safety: unread records of a deleted topic are lost. If the option stays false, later losses are silent.
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss
     """
-    for one in lacking(
+    yield from lacking(
         facts,
         "partitions-gone",
         "{parts} partitions in the position of source {source} do not exist, or are not subscribed any more",
-    ):
-        yield one._replace(
-            advice="subscribe to the topic again; if it was removed on purpose, start once with failOnDataLoss=false"
-        )
+        advice="subscribe to the topic again; if it was removed on purpose, start once with failOnDataLoss=false",
+    )
 
 
 @check("SW-KAFKA-001", Severity.STOP, risk="loss", goal="backfill", needs=("positions",))
@@ -206,17 +213,15 @@ def records_expired(facts: Facts) -> Findings:
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss; SPARK-47135
     """
     start = (run_command(facts.snapshot.stream) if facts.recorded else None) or "start the query"
-    for one in lacking(
+    yield from lacking(
         facts,
         "records-expired",
         "the brokers have removed {records} records of {parts} partitions that source {source} has not read",
         start=start,
         at_stake="{records} records",
-    ):
-        yield one._replace(
-            advice=f"read the records from an archive; then set failOnDataLoss=false for one start; {start}; then set "
-            "failOnDataLoss to true again"
-        )
+        advice=f"read the records from an archive; then set failOnDataLoss=false for one start; {start}; then set "
+        "failOnDataLoss to true again",
+    )
 
 
 @check(
@@ -244,11 +249,11 @@ def topic_recreated(facts: Facts) -> Findings:
     earlier runs.
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss
     """
-    for one in lacking(
+    yield from lacking(
         facts,
         "topic-recreated",
         "{parts} partitions of source {source} are of a topic that was created again: its records before "
         "the position of the stream are never read",
         at_stake="{records} records",
-    ):
-        yield one._replace(next=reset_command(facts.snapshot, "--output", "keep"))
+        next_command=reset_command(facts.snapshot, "--output", "keep"),
+    )

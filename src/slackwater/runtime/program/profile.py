@@ -45,26 +45,15 @@ if TYPE_CHECKING:
 
 _PROFILED = STATEFUL | {"GlobalLimit"}
 _RANDOM = {
-    "Rand": "rand",
-    "Randn": "randn",
-    "RandStr": "randstr",
-    "Uniform": "uniform",
-    "Uuid": "uuid",
-    "Shuffle": "shuffle",
-    "MonotonicallyIncreasingID": "monotonically_increasing_id",
-    "SparkPartitionID": "spark_partition_id",
-}
+    "Rand": "rand", "Randn": "randn", "RandStr": "randstr", "Uniform": "uniform", "Uuid": "uuid", "Shuffle": "shuffle",
+    "MonotonicallyIncreasingID": "monotonically_increasing_id", "SparkPartitionID": "spark_partition_id",
+}  # fmt: skip
 """Spark's random expressions. A seed does not make them repeatable: partitions and row order vary."""
 
 _BY_ORDER = {
-    "First": "first",
-    "Last": "last",
-    "CollectList": "collect_list",
-    "ListAgg": "listagg",
-    "MaxBy": "max_by",
-    "MinBy": "min_by",
-    "Mode": "mode",
-}
+    "First": "first", "Last": "last", "CollectList": "collect_list", "ListAgg": "listagg", "MaxBy": "max_by",
+    "MinBy": "min_by", "Mode": "mode",
+}  # fmt: skip
 """Aggregates whose result depends on the order of rows, for some only among equal rows. ``any_value`` is First.
 
 The elements of a ``collect_set`` can have a different order, but they are the same elements.
