@@ -1,7 +1,7 @@
 """Runs applications that start their own queries, or reads their queries.
 
-Here: runs one like ``python FILE ARGUMENTS`` or ``python -m MODULE ARGUMENTS``, and waits for its threads, as Python
-does: they may start queries later.
+Here: runs an application like ``python FILE ARGUMENTS`` or ``python -m MODULE ARGUMENTS``, and waits for its threads,
+as Python does: they may start queries later.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class Reading:
             self.keep(branch.filters, conjunct)
 
     def push(self, operator: PlanOperator, side: str, conjunct: Value) -> None:
-        """Apply a filter on an operator's output to one side of its input."""
+        """Apply a filter on an operator's output to a side of its input."""
         for name, below in operator.inputs:
             if name == side:
                 self.filter(below, self.lowered(operator, conjunct))

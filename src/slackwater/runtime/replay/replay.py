@@ -33,7 +33,7 @@ from slackwater.runtime.run.before_start import program_json, record_program
 from slackwater.runtime.run.failures import RunFailure, classify
 from slackwater.runtime.run.listener import ProgressRecorder, make_listener
 from slackwater.runtime.run.no_data_batch import check_reads_all
-from slackwater.runtime.run.query import BuiltStream, QueryStart, build, write_context
+from slackwater.runtime.run.query import BuiltStream, build, write_context
 from slackwater.runtime.run.stream_run import QueryRun, RunServices
 from slackwater.runtime.session import SessionOptions, spark_version
 from slackwater.runtime.session.session import driver_jvm_pid, start_session
@@ -358,7 +358,7 @@ def _watch(
     # Before the query starts, so that no kill leaves state whose program is unknown.
     record_program(services.home, services.ledger, generation, built)
     copier = LogCopier(services.ledger, stream.full_name, generation.number, checkpoint, log_of)
-    active = QueryRun(services, generation, built, QueryStart(trigger, context), copier)
+    active = QueryRun(services, generation, built, copier, trigger=trigger, context=context)
     try:
         while active.query.isActive:
             active.record_stores()

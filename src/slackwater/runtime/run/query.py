@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from py4j.protocol import Py4JJavaError
@@ -132,17 +132,6 @@ class BuiltStream:
             return []
 
 
-class QueryStart(NamedTuple):
-    """A query's trigger, and the run for its sink.
-
-    ``completes_batch``: only run the planned batch without output, because the sink already has its rows.
-    """
-
-    trigger: Trigger
-    context: WriteContext
-    completes_batch: bool = False
-
-
 def write_context(ledger: Ledger, stream: StreamRecord, epoch: int, planned: int, built: BuiltStream) -> WriteContext:
     check_lease = LeaseCheck(ledger, stream.full_name, epoch)
     mode, partition_by = stream.output_mode, built.definition.partition_by
@@ -198,9 +187,14 @@ def create_output(built: BuiltStream) -> None:
     built.definition.sink.create_output(built.frame, built.definition.partition_by)
 
 
-def start(built: BuiltStream, checkpoint: str, how: QueryStart) -> StreamingQuery:
-    """Start the query. Raises PipelineError if Spark refuses it."""
-    if how.completes_batch:
+def start(
+    built: BuiltStream, checkpoint: str, trigger: Trigger, context: WriteContext, *, completes_batch: bool
+) -> StreamingQuery:
+    """Start the query. Raises PipelineError if Spark refuses it.
+
+    ``completes_batch``: only run the planned batch without output, because the sink already has its rows.
+    """
+    if completes_batch:
         return start_without_output(built, checkpoint)
     definition = built.definition
     if built.written is not None:
@@ -210,7 +204,7 @@ def start(built: BuiltStream, checkpoint: str, how: QueryStart) -> StreamingQuer
     # ``foreachBatch``.
     if definition.partition_by and not definition.sink.creates_output:
         writer = writer.partitionBy(*definition.partition_by)
-    return _start(partial(definition.sink.start, with_trigger(writer, how.trigger), how.context), definition)
+    return _start(partial(definition.sink.start, with_trigger(writer, trigger), context), definition)
 
 
 def start_without_output(built: BuiltStream, checkpoint: str, *, interval: str | None = None) -> StreamingQuery:

@@ -18,6 +18,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.program import Trigger
 from slackwater.core.records import GenerationRecord, RunRecord, StreamRecord
+from slackwater.core.sink import WriteContext
 from slackwater.diagnose.checks.common.snapshot import FAILURES
 from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
@@ -39,7 +40,7 @@ from slackwater.runtime.run.before_start import (
 from slackwater.runtime.run.failures import KNOWN_ERRORS, SPARK_ERRORS, UNREADABLE, RunFailure, classify
 from slackwater.runtime.run.listener import Drain, ProgressRecorder, RecordedQuery
 from slackwater.runtime.run.no_data_batch import EndOfRun, NoDataBatch, check_reads_all
-from slackwater.runtime.run.query import BuiltStream, QueryStart, start, write_context
+from slackwater.runtime.run.query import BuiltStream, start, write_context
 from slackwater.runtime.session.settings import effective_settings, overridden
 from slackwater.storage.open import open_read_store
 from slackwater.triggers import waits_ms
@@ -80,8 +81,11 @@ class QueryRun:
         services: RunServices,
         generation: GenerationRecord,
         built: BuiltStream,
-        how: QueryStart,
         copier: LogCopier,
+        *,
+        trigger: Trigger,
+        context: WriteContext,
+        completes_batch: bool = False,
     ) -> None:
         """Start the query. A failed start ends the run as failed, and its error is raised."""
         self._ledger = services.ledger
@@ -103,7 +107,7 @@ class QueryRun:
             code=services.code,
             program=program_digest(built.program),
             accepted=services.accepted.get(generation.stream),
-            trigger_ms=waits_ms(how.trigger),
+            trigger_ms=waits_ms(trigger),
         )
         recorded = RecordedQuery(generation.stream, generation.number, self._run.id)
         services.recorder.follow(generation.stream, recorded)
@@ -115,13 +119,15 @@ class QueryRun:
                 services.ledger, generation, built.profile, built.frame.sparkSession, services.say
             )
             with keeper.starting():
-                self.query: StreamingQuery = start(built, generation.location, how)
+                self.query: StreamingQuery = start(
+                    built, generation.location, trigger, context, completes_batch=completes_batch
+                )
             # A sink may have named the query itself: the name of a memory table is that of its query.
             services.recorder.follow(str(self.query.id), recorded)
         except BaseException as error:
             self.end("failed", classify(error))
             raise
-        if how.trigger.kind == "available-now" and not how.completes_batch:
+        if trigger.kind == "available-now" and not completes_batch:
             self._end = EndOfRun(self.query, services.ledger, generation, self._run.id)
         # Errors do not stop the query.
         if self._profile is None:
@@ -279,7 +285,6 @@ class StreamRun:
             record_program(self._services.home, self._services.ledger, self._generation, self._built)
             # In real-time mode Spark writes ``offsets/N`` when batch N has ended: no planned batch is to be completed.
             completes = ready.completed_batch is not None and self._trigger.in_micro_batches
-            how = QueryStart(self._trigger, context, completes)
             # The completed batch may advance the watermark: the start after it plans the batch without data.
             if completes:
                 self._services.say(
@@ -293,7 +298,15 @@ class StreamRun:
                     self._services.say(f"{self.stream.full_name}: {message}")
                 # A query that runs one batch would run this one and leave the data that is there.
                 self._once_more = planned and self._trigger.kind == "once"
-            self._active = QueryRun(self._services, self._generation, self._built, how, ready.copier)
+            self._active = QueryRun(
+                self._services,
+                self._generation,
+                self._built,
+                ready.copier,
+                trigger=self._trigger,
+                context=context,
+                completes_batch=completes,
+            )
         except SlackwaterError as error:
             failure = classify(error)
             if not self._may_restart(failure):
