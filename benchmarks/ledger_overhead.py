@@ -53,7 +53,7 @@ from slackwater.runtime.application.running import run_application
 from slackwater.runtime.pipeline import Pipeline
 from slackwater.runtime.run.before_start import register
 from slackwater.runtime.run.listener import ProgressRecorder, RecordedQuery, make_listener
-from slackwater.runtime.run.query import BuiltStream, QueryStart, start
+from slackwater.runtime.run.query import BuiltStream, start
 from slackwater.runtime.run.runner import ASK_LEDGER_S, POLL_S
 from slackwater.runtime.run.stream_run import RunServices, StreamRun
 from slackwater.runtime.session import SessionOptions, spark_version
@@ -106,12 +106,12 @@ class Bench:
         return BuiltStream(pipeline.streams["rows"], reader.json(str(self.source)), frozenset())
 
 
-HOW = QueryStart(Trigger("available-now"), WriteContext("bench", "bench/rows", 1, "append"))
+TRIGGER, CONTEXT = Trigger("available-now"), WriteContext("bench", "bench/rows", 1, "append")
 
 
 def plain(bench: Bench) -> None:
     """PySpark alone."""
-    start(bench.built(), str(bench.checkpoint), HOW).awaitTermination()
+    start(bench.built(), str(bench.checkpoint), TRIGGER, CONTEXT).awaitTermination()
 
 
 def listener_only(bench: Bench) -> None:
@@ -138,7 +138,7 @@ def whole(bench: Bench) -> None:
         built = bench.built()
         with LeaseKeeper([built.definition.full_name], home, ledger, "run", print) as leases:
             services = RunServices(home, ledger, recorder, spark_version(), 0, print)
-            run = StreamRun(services, record, built, HOW.trigger, leases.fence(record.full_name))
+            run = StreamRun(services, record, built, TRIGGER, leases.fence(record.full_name))
             run.start()
             looks = 0
             while run.outcome is None:

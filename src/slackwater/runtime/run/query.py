@@ -188,7 +188,7 @@ def create_output(built: BuiltStream) -> None:
 
 
 def start(
-    built: BuiltStream, checkpoint: str, trigger: Trigger, context: WriteContext, *, completes_batch: bool
+    built: BuiltStream, checkpoint: str, trigger: Trigger, context: WriteContext, *, completes_batch: bool = False
 ) -> StreamingQuery:
     """Start the query. Raises PipelineError if Spark refuses it.
 
