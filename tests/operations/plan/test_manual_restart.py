@@ -1,7 +1,5 @@
 """The reported effects of a manual restart. That Spark behaves so: tests/cli/test_manual_restart_on_spark.py."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +15,7 @@ WINDOWS = RestartFacts(
     input_rows=dict.fromkeys(range(9), 50),
     watermark_ms=1_767_225_600_000,
 )
-COPY = replace(WINDOWS, contributing=9, stateful=False, watermark_ms=0)
+COPY = WINDOWS._replace(contributing=9, stateful=False, watermark_ms=0)
 
 
 def _reported(facts: RestartFacts) -> dict[tuple[str, str], tuple[tuple[int, int] | None, int | None]]:
@@ -36,14 +34,14 @@ def test_a_stateful_query_at_last_written() -> None:
 
 
 def test_a_stateful_query_at_contributing() -> None:
-    reported = _reported(replace(WINDOWS, after=5))
+    reported = _reported(WINDOWS._replace(after=5))
 
     assert ("any", "loss") not in reported
     assert reported["new", "duplicate"] == ((6, 8), 150)
 
 
 def test_between_the_two_it_loses_and_doubles() -> None:
-    reported = _reported(replace(WINDOWS, after=6))
+    reported = _reported(WINDOWS._replace(after=6))
 
     assert reported["any", "loss"] == ((6, 6), 50)
     assert reported["new", "duplicate"] == ((7, 8), 100)
@@ -58,23 +56,23 @@ def test_a_query_without_state_at_last_written() -> None:
 
 
 def test_a_query_without_state_at_an_older_batch() -> None:
-    reported = _reported(replace(COPY, after=3))
+    reported = _reported(COPY._replace(after=3))
 
     assert reported["same", "duplicate"] == reported["new", "duplicate"] == ((4, 8), 250)
 
 
 def test_nothing_written_is_a_first_start() -> None:
-    nothing = replace(WINDOWS, written=-1, after=-1, contributing=0, watermark_ms=0, source_kinds=())
+    nothing = WINDOWS._replace(written=-1, after=-1, contributing=0, watermark_ms=0, source_kinds=())
 
     assert _reported(nothing) == {("new", "none"): (None, None)}
 
 
 def test_rows_of_unknown_batches_are_reported_without_a_count() -> None:
-    assert _reported(replace(WINDOWS, contributing=None))["any", "loss"] == (None, None)
+    assert _reported(WINDOWS._replace(contributing=None))["any", "loss"] == (None, None)
 
 
 def test_state_that_cannot_be_recomputed_is_reported() -> None:
-    texts = [effect.text for effect in effects_of(replace(WINDOWS, not_reproducible="a function of the user's own"))]
+    texts = [effect.text for effect in effects_of(WINDOWS._replace(not_reproducible="a function of the user's own"))]
 
     assert any("a function of the user's own" in text for text in texts)
 
@@ -83,14 +81,14 @@ def test_state_that_cannot_be_recomputed_is_reported() -> None:
     ("after", "words"), [(5, "the next 6 batches"), (7, "the next 8 batches"), (-1, "no new input")]
 )
 def test_how_much_new_input_is_skipped_in_batches_as_before(after: int, words: str) -> None:
-    assert words in effects_of(replace(WINDOWS, after=after))[0].text
+    assert words in effects_of(WINDOWS._replace(after=after))[0].text
 
 
 @given(st.integers(-1, 20), st.integers(-1, 20), st.none() | st.integers(0, 21), st.booleans())
 def test_every_batch_is_lost_or_read_again_or_neither_matters(
     written: int, after: int, contributing: int | None, stateful: bool
 ) -> None:
-    facts = replace(WINDOWS, written=written, after=min(after, written), contributing=contributing, stateful=stateful)
+    facts = WINDOWS._replace(written=written, after=min(after, written), contributing=contributing, stateful=stateful)
     reported = _reported(facts)
 
     lost, again = reported.get(("any", "loss"), (None, None))[0], reported.get(("new", "duplicate"), (None, None))[0]
@@ -100,7 +98,7 @@ def test_every_batch_is_lost_or_read_again_or_neither_matters(
 
 
 def test_a_sink_that_skips_nothing_gets_new_batches() -> None:
-    reported = _reported(replace(WINDOWS, batches_skipped=False))
+    reported = _reported(WINDOWS._replace(batches_skipped=False))
 
     assert ("same", "skip") not in reported
     assert ("same", "stuck") not in reported
