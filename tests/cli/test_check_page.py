@@ -26,7 +26,7 @@ def test_the_effect_of_all_is_that_of_the_streams_that_were_compared() -> None:
     checked = CheckedPipeline("clicks.py", (UNREADABLE, NEW))
 
     assert check_document(checked)["effect"] == "same"
-    assert "nothing: no batch was run yet" in str(check_page(checked).renderables[-1])
+    assert "nothing: the checkpoint holds no batch" in str(check_page(checked).renderables[-1])
 
 
 def test_what_cannot_be_compared_is_a_note_and_no_change() -> None:

@@ -56,12 +56,12 @@ def test_it_lays_out_pipelines_with_something_to_read(tmp_path: Path) -> None:
 
 
 def test_it_names_what_it_laid_out_as_json(tmp_path: Path) -> None:
-    done = init("try", "--format", "json", folder=tmp_path)
+    done = init("a try", "--format", "json", folder=tmp_path)
 
     document = json.loads(done.stdout)
     assert document["schema"] == "slackwater.init/1"
-    assert all((tmp_path / "try" / laid["path"]).exists() for laid in document["contents"])
-    assert document["next"][0] == "cd try"
+    assert all((tmp_path / "a try" / laid["path"]).exists() for laid in document["contents"])
+    assert document["next"][0] == "cd 'a try'"
 
 
 def test_the_working_directory_may_be_the_project(tmp_path: Path) -> None:

@@ -135,6 +135,9 @@ def test_what_is_no_endless_loop_is_read_to_its_end(capture: Capture) -> None:
 def test_a_program_that_supervises_its_query_is_checked(tmp_path: Path) -> None:
     scene = Scene(tmp_path, "restarted.py")
     scene.add_files("data", 1)
+    ticks = 'spark.readStream.format("rate").load().writeStream.format("memory").queryName("ticks").start()'
+    text, start = scene.program.read_text(), "\nquery = start()"
+    scene.program.write_text(text.replace(start, f"\n{ticks}\nspark.table('ticks').show(){start}"))
     shown = scene.type("check", "restarted.py", "--", "data")
     assert "watched/counted" in shown
     assert "the program waits for its queries in a loop" in shown

@@ -241,7 +241,7 @@ def parse_conf(pairs: list[str] | None) -> dict[str, str]:
             raise UsageError(
                 "conf-format",
                 "A --conf must be KEY=VALUE",
-                expected="such as spark.sql.shuffle.partitions=8",
+                expected="a setting such as spark.sql.shuffle.partitions=8",
                 # What follows the name may be a password.
                 found=f"{shortened(_SETTING_NAME.split(pair, maxsplit=1)[0])}, and what follows it is not shown",
             )

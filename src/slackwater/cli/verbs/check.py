@@ -33,7 +33,7 @@ WORDS = {
 BASES = {
     "recorded": "the program that made the state up to {batch}",
     "checkpoint": "what the checkpoint shows at {batch}: the program that made it is not recorded",
-    "nothing": "nothing: no batch was run yet",
+    "nothing": "nothing: the checkpoint holds no batch",
 }
 NOT_COMPARED = "not compared"
 NOT_RECORDED = " as far as the checkpoint shows: functions and expressions were not compared"

@@ -18,6 +18,7 @@ from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import prepare, print_json, say, write_page
 from slackwater.core.commands import command, mention
 from slackwater.core.errors import EnvironmentMissing, Refused, UsageError
+from slackwater.core.escaping import quoted
 from slackwater.storage.local import missing_folders
 
 _PACKAGE = Path(slackwater.__file__).resolve().parent
@@ -117,7 +118,7 @@ def _unwritable(target: Path, what: str, error: OSError) -> UsageError:
 def init(*, folder: Path, shown_as: Format) -> int:
     prepare(None, shown_as)
     contents, target = init_project(folder), folder.absolute()
-    change = [] if target == Path.cwd() else [f"cd {folder}"]
+    change = [] if target == Path.cwd() else [f"cd {quoted(str(folder))}"]
     steps = [*change, command("run", "clicks.py", "--until-caught-up")]
     if shown_as is Format.JSON:
         laid = [{"path": path, "what": what} for path, what in contents.items()]

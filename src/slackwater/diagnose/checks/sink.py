@@ -138,7 +138,6 @@ def written_again(facts: Facts) -> Findings:
             expected=f"no row of batch {marks.planned} in the output",
             found=f"no entry {marks.planned} in commits/",
             at_stake=f"the rows of batch {marks.planned}",
-            advice=f"look for the rows of batch {marks.planned} in the output, and delete what is there of them; then: "
-            f"{start}{done}",
+            advice=f"delete the rows of batch {marks.planned} that are in the output; then: {start}{done}",
             facts={"batch": marks.planned, "sink": sink, "start": start, "done": done},
         )

@@ -29,16 +29,14 @@ ENDED_WITHOUT_EFFECT = frozenset({"undone", "refused"})
 
 def find_operation(workspace: Workspace, name: str) -> OperationRecord:
     """Finds an operation by a part of its id. Raises NotFound (``operation-unknown``)."""
-    operations = [one for stream in workspace.ledger.streams() for one in workspace.ledger.operations(stream.full_name)]
-    leader = leader_id(name) if name in {one.id for one in operations} else None
-    for operation in operations:
-        if operation.id == leader:
-            return operation
+    ledger = workspace.ledger
+    operations = {one.id: one for stream in ledger.streams() for one in ledger.operations(stream.full_name)}
+    if name in operations and leader_id(name) in operations:
+        return operations[leader_id(name)]
     raise NotFound(
         "operation-unknown",
         f"The ledger has no operation {name}",
-        expected=", ".join(one.id for one in operations[-5:]) or "no operation was applied in this home",
-        found=name,
+        expected=", ".join([*operations][-5:]) or "none: no operation was applied in this home",
         hint=f"{command('ledger', '--operations')} lists them",
     )
 

@@ -69,6 +69,9 @@ class Capture(Handler):
     def start(self, start: Start) -> NotStarted:
         definition = definition_of(start, ApplicationCode(self._file, lambda spark: spark))
         name = start.given.name or start.table or start.given.options.get("path", "")
+        if start.given.format == "memory":
+            # Spark creates the view at the start, and the program may read it.
+            start.frame.sparkSession.createDataFrame([], start.frame.schema).createOrReplaceTempView(name)
         if definition is not None:
             identity = definition.sink.identity()
             name = apart(
@@ -148,11 +151,11 @@ def _capture(reference: str, file: Path, loops: set[object], given: SessionOptio
         except SystemExit as end:
             # With its queries read, the exit code does not matter: the program may need results of these queries.
             if end.code not in (None, 0) and not capture.definitions:
-                error, (code, _) = _fails(file, end), split_reference(reference)
-                again = command("check", reference_of(code, ["ARGUMENTS"]))
+                error = _fails(file, end)
+                again = command("check", reference_of(split_reference(reference)[0], ["ARGUMENTS"]))
                 error.hint = f"give the application its own arguments: {again}; --pipeline takes them in the same way"
                 raise error from end
-        except (KeyboardInterrupt, SlackwaterError):
+        except SlackwaterError:
             raise
         except Exception as error:
             raise _fails(file, error) from error
@@ -164,8 +167,7 @@ def _fails(file: Path, error: BaseException) -> PipelineError:
         "application-fails",
         f"The application fails before its queries are known: {first_line(error)}",
         where=place_in(file, error),
-        hint="the queries are read by running the application without starting any: what it expects of a query that "
-        "has run must not be needed for the next one",
+        hint="reading the queries starts none: the application must end without their rows, tables and progress",
     )
 
 

@@ -95,7 +95,7 @@ FAILURES: Mapping[str, tuple[str, str | None]] = {
     "sink": ("the sink cannot write", None),
     "data-loss": ("a source no longer has rows that the next batch needs", None),
     "store-unreachable": ("a store or a server could not be reached", None),
-    "unknown": ("the error is not one of those that are known", None),
+    "unknown": ("the error is not known to be transient", None),
 }
 """By ``failure_code``."""
 
