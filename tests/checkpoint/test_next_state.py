@@ -11,8 +11,8 @@ import pytest
 from slackwater.checkpoint.damage import FoundDamage, find_damage
 from slackwater.checkpoint.opened import open_checkpoint
 from slackwater.core.checkpoint import Depth
-from slackwater.storage.local import LocalStore
-from slackwater.storage.protocols import READ_LIMIT, StoreTraits
+from slackwater.storage.local import LOCAL, LocalStore
+from slackwater.storage.protocols import READ_LIMIT
 from tests.checkpoint.cases import checkpoint_folder, cut_after
 from tests.support.sabotage import without_checksums
 
@@ -23,9 +23,7 @@ FAILED_ATTEMPT = "ffffffff-0000-0000-0000-000000000000"
 class RemoteStore(LocalStore):
     """Local files that each take a request to be read."""
 
-    @property
-    def traits(self) -> StoreTraits:
-        return super().traits._replace(remote=True)
+    traits = LOCAL._replace(remote=True)
 
 
 class CountingStore(LocalStore):

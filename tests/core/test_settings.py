@@ -14,6 +14,14 @@ from tests.support.errors import raises_code
 from tests.support.second_user import NOBODY
 
 
+@pytest.fixture(autouse=True)
+def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The working directory is the test's, and no variable is set."""
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("SLACKWATER_")]:
+        monkeypatch.delenv(name)
+
+
 def _settings_file(folder: Path, text: str) -> Path:
     file = folder / FILE_NAME
     file.write_text(text)
@@ -21,44 +29,48 @@ def _settings_file(folder: Path, text: str) -> Path:
 
 
 def test_without_anything_the_home_is_beside_where_one_stands(tmp_path: Path) -> None:
-    settings = load(start=tmp_path, environment={})
+    settings = load()
 
     assert settings.home == tmp_path / ".slackwater"
     assert (settings.ledger, settings.master, settings.restarts) == (None, None, 5)
 
 
-def test_the_file_is_found_upward_and_its_paths_are_beside_it(tmp_path: Path) -> None:
+def test_the_file_is_found_upward_and_its_paths_are_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _settings_file(tmp_path, 'home = "kept"\n')
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
+    monkeypatch.chdir(inner)
 
-    assert load(start=inner, environment={}).home == tmp_path / "kept"
+    assert load().home == tmp_path / "kept"
 
 
-def test_the_nearest_file_counts(tmp_path: Path) -> None:
+def test_the_nearest_file_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _settings_file(tmp_path, "restarts = 1\n")
     inner = tmp_path / "a"
     inner.mkdir()
+    monkeypatch.chdir(inner)
     _settings_file(inner, "restarts = 2\n")
 
-    assert load(start=inner, environment={}).restarts == 2
+    assert load().restarts == 2
 
 
-def test_flag_beats_variable_beats_file(tmp_path: Path) -> None:
+def test_flag_beats_variable_beats_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _settings_file(tmp_path, 'home = "of-file"\nmaster = "local[1]"\nlog_level = "error"\n')
     environment = {"SLACKWATER_HOME": "of-variable", "SLACKWATER_MASTER": "local[2]", "SLACKWATER_LOG_LEVEL": "info"}
 
-    assert load(start=tmp_path, environment={}).home == tmp_path / "of-file"
-    assert load(start=tmp_path, environment=environment).home == tmp_path / "of-variable"
-    assert load(home="of-flag", start=tmp_path, environment=environment).home == tmp_path / "of-flag"
-    assert load(start=tmp_path, environment=environment).master == "local[2]"
-    assert load(start=tmp_path, environment=environment).log_level == "info"
+    assert load().home == tmp_path / "of-file"
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert load().home == tmp_path / "of-variable"
+    assert load(home="of-flag").home == tmp_path / "of-flag"
+    assert load().master == "local[2]"
+    assert load().log_level == "info"
 
 
 def test_settings_of_spark_are_texts_as_spark_writes_them(tmp_path: Path) -> None:
     _settings_file(tmp_path, '[spark]\n"spark.a" = true\n"spark.b" = 4\n"spark.c" = "x"\n')
 
-    assert load(start=tmp_path, environment={}).spark == {"spark.a": "true", "spark.b": "4", "spark.c": "x"}
+    assert load().spark == {"spark.a": "true", "spark.b": "4", "spark.c": "x"}
 
 
 @pytest.mark.parametrize(
@@ -84,7 +96,7 @@ def test_what_is_refused(tmp_path: Path, text: str, code: str) -> None:
     file = _settings_file(tmp_path, text)
 
     with raises_code(SettingsError, code, where=str(file)) as caught:
-        load(start=tmp_path, environment={})
+        load()
 
     assert caught.value.hint is not None
 
@@ -93,19 +105,21 @@ def test_a_home_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "taken").touch()
 
     with raises_code(SettingsError, "home-is-file", where=str(tmp_path / "taken")):
-        load(home="taken", start=tmp_path, environment={})
+        load(home="taken")
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).write_bytes(b"\xff\xfe")
 
     with raises_code(SettingsError, "settings-unreadable"):
-        load(start=tmp_path, environment={})
+        load()
 
 
-def test_a_variable_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+def test_a_variable_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLACKWATER_LOG_LEVEL", "loud")
+
     with pytest.raises(SettingsError) as caught:
-        load(start=tmp_path, environment={"SLACKWATER_LOG_LEVEL": "loud"})
+        load()
 
     assert caught.value.where == "SLACKWATER_LOG_LEVEL"
 

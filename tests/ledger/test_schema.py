@@ -99,8 +99,8 @@ def test_sqlite_writes_ahead_and_through_to_the_disk(sqlite_url: str) -> None:
     database = Database(parse_url(sqlite_url))
     names = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
     found = []
-    for transaction in (database.write_unflushed, database.write, database.write_unflushed):
-        with transaction() as connection:
+    for unflushed in (True, False, True):
+        with database.write(unflushed=unflushed) as connection:
             found.append([connection.scalar(f"PRAGMA {name}") for name in names])
     database.close()
     normal, full = ["wal", 1, 1, 30_000], ["wal", 2, 1, 30_000]
@@ -111,8 +111,8 @@ def test_postgresql_flushes_what_no_checkpoint_holds(postgres: PostgresServer, e
     url = postgres.url(postgres.new_database(empty_postgres))
     database = Database(parse_url(f"{url}{'&' if '?' in url else '?'}options=-csynchronous_commit%3Don"))
     found = []
-    for transaction in (database.write_unflushed, database.write):
-        with transaction() as connection:
+    for unflushed in (True, False):
+        with database.write(unflushed=unflushed) as connection:
             found.append(connection.scalar("SHOW synchronous_commit"))
     database.close()
     assert found == ["off", "on"]

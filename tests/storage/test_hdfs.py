@@ -45,19 +45,22 @@ def test_the_address_of_the_namenode() -> None:
     assert http_addresses("hdfs", "lake", HA, https=False) == (("first", 9870), ("second", 8080))
 
 
-def test_the_configuration_of_hadoop(tmp_path: Path) -> None:
+def test_the_configuration_of_hadoop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "core-site.xml").write_text(
         "<configuration><property><name> a </name><value>x ${b}</value><final>true</final></property>"
         "<property><name>b</name><value>&lt;y&gt;</value></property>"
         "<property><name>c</name><value>${user.name}</value></property></configuration>"
     )
-    found = hadoop_settings({"HADOOP_CONF_DIR": str(tmp_path)})
-    assert found == {"a": "x <y>", "b": "<y>", "c": "${user.name}"}
-    assert hadoop_settings({}) == {}
-    assert hadoop_settings({"HADOOP_HOME": str(tmp_path)}) == {}
+    monkeypatch.delenv("HADOOP_HOME", raising=False)
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    assert hadoop_settings() == {"a": "x <y>", "b": "<y>", "c": "${user.name}"}
     (tmp_path / "hdfs-site.xml").write_text("<configuration>")
     with raises_code(UsageError, "hadoop-configuration"):
-        hadoop_settings({"HADOOP_CONF_DIR": str(tmp_path)})
+        hadoop_settings()
+    monkeypatch.delenv("HADOOP_CONF_DIR")
+    assert hadoop_settings() == {}
+    monkeypatch.setenv("HADOOP_HOME", str(tmp_path))
+    assert hadoop_settings() == {}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from slackwater.audit.steps import BY_FUNCTION, CHOICES, Drill, Step
 from slackwater.core.commands import command
@@ -58,8 +58,7 @@ class Armed:
 
     def task_drill(self) -> TaskDrill:
         processes = (self.jvm, os.getpid())
-        step = self.step
-        return TaskDrill(step.drill, str(self.passes), step.last_pass, str(self.mark), processes)
+        return TaskDrill(self.step.drill, str(self.passes), self.step.last_pass, str(self.mark), processes)
 
 
 @dataclass(frozen=True)
@@ -95,12 +94,10 @@ class DrilledSink(Sink):
         self.inner.check(frame, context)
 
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
-        between: Any = _Writer(writer, self.armed)
-        return self.inner.attach(between, context)
+        return self.inner.attach(cast("DataStreamWriter", _Writer(writer, self.armed)), context)
 
     def start(self, writer: DataStreamWriter, context: WriteContext, /) -> StreamingQuery:
-        between: Any = _Writer(writer, self.armed)
-        return self.inner.start(between, context)
+        return self.inner.start(cast("DataStreamWriter", _Writer(writer, self.armed)), context)
 
 
 def check_drilled(sink: Sink, stream: str, drills: Sequence[Drill] = ()) -> None:
@@ -211,15 +208,15 @@ def _pickle_by_value() -> None:
 SECOND = 1
 
 
+@dataclass
 class TaskDrill:
     """Acts in a job's second task. ``passes`` is a file with a byte for each job so far."""
 
-    def __init__(self, drill: str, passes: str, last_pass: int, mark: str, processes: tuple[int, ...]) -> None:
-        self.drill = drill
-        self.passes = passes
-        self.last_pass = last_pass
-        self.mark = mark
-        self.processes = processes
+    drill: str
+    passes: str
+    last_pass: int
+    mark: str
+    processes: tuple[int, ...]
 
     def frame_stage(self) -> Callable[[Iterable[Any]], Iterator[Any]]:
         """The function for ``mapInArrow``, which passes the rows on."""

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from slackwater.connectors.machine import cache_folder, java_program, spark_jars_folder
 from slackwater.core.errors import EnvironmentMissing, UsageError
+from slackwater.core.units import counted
 
 FILE_NAME = "locked.toml"
 ANY_SPARK = "any"
@@ -290,7 +291,7 @@ class JarCache:
                     break
                 if number == 1:
                     # The first way only copies from this machine's own stores.
-                    self._say(f"fetching {_count(missing)} for {name}")
+                    self._say(f"fetching {counted(len(missing), 'jar')} for {name}")
                 try:
                     output = way(missing, Path(staging)) or output
                 except EnvironmentMissing as error:
@@ -330,11 +331,13 @@ class JarCache:
                 hint="check the Maven repository or mirror that this machine uses: it serves a different file",
             )
         if missing:
+            more = f" and {len(missing) - NAMED_MAX} more" if len(missing) > NAMED_MAX else ""
+            lines = [line.strip() for line in output.splitlines() if line.strip(" \t:-|")]
             raise EnvironmentMissing(
                 "connector-unavailable",
-                f"{_count(missing)} of connector {name!r} could not be fetched",
-                where=_some(missing),
-                found=_last_lines(output),
+                f"{counted(len(missing), 'jar')} of connector {name!r} could not be fetched",
+                where=", ".join(jar.coordinate for jar in missing[:NAMED_MAX]) + more,
+                found=" / ".join(lines[-2:]) or None,
                 hint=f"run again with network access, or copy the files into {self.path(missing[0]).parent}",
             )
 
@@ -357,17 +360,3 @@ def _identity(path: Path) -> tuple[int, ...]:
     status = path.stat()
     # The change time is set by the kernel alone, unlike the size and the modification time.
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def _count(jars: Sequence[Jar]) -> str:
-    return f"{len(jars)} jar{'s' if len(jars) != 1 else ''}"
-
-
-def _some(jars: Sequence[Jar]) -> str:
-    named = ", ".join(jar.coordinate for jar in jars[:NAMED_MAX])
-    return named if len(jars) <= NAMED_MAX else f"{named} and {len(jars) - NAMED_MAX} more"
-
-
-def _last_lines(output: str) -> str | None:
-    lines = [line.strip() for line in output.splitlines() if line.strip(" \t:-|")]
-    return " / ".join(lines[-2:]) or None

@@ -50,21 +50,13 @@ class SlackwaterError(Exception):
 
     def __str__(self) -> str:
         place = f" at {one_line(self.where)}" if self.where else ""
-        comparison = "".join(
-            f"; {word} {value}" for word, value in (("expected", self.expected), ("found", self.found)) if value
-        )
-        return f"{self.message}{place}{comparison}"
+        expected = f"; expected {self.expected}" if self.expected else ""
+        found = f"; found {self.found}" if self.found else ""
+        return f"{self.message}{place}{expected}{found}"
 
     def as_dict(self) -> dict[str, str]:
-        fields = {
-            "code": self.code,
-            "message": self.message,
-            "where": self.where,
-            "expected": self.expected,
-            "found": self.found,
-            "hint": self.hint,
-        }
-        return {name: value for name, value in fields.items() if value}
+        names = ("code", "message", "where", "expected", "found", "hint")
+        return {name: value for name in names if (value := getattr(self, name))}
 
     def getCondition(self) -> str:
         """Return the code, as ``PySparkException.getCondition`` returns its error condition."""

@@ -285,47 +285,16 @@ class QueryProfile:
 
     def as_json(self) -> dict[str, Any]:
         """The ledger's form; rare facts only if they hold."""
-        rare: dict[str, Any] = {
-            "random": list(self.random),
-            "late_in_chain": self.late_in_chain,
-            "by_order": list(self.by_order),
-            "reads_tables": self.reads_tables,
-        }
-        return {
-            "operators": list(self.operators),
-            "watermark_delays_ms": list(self.watermark_delays_ms),
-            "windows_ms": list(self.windows_ms),
-            "retention_ms": self.retention_ms,
-            "sources": list(self.sources),
-            "rows_digest": self.rows_digest,
-            "source_logs": list(self.source_logs),
-            **{name: value for name, value in rare.items() if value},
-            "asks_for_batches": self.asks_for_batches,
-            "session_gap_ms": self.session_gap_ms,
-            "window_starts_ms": None if self.window_starts_ms is None else list(self.window_starts_ms),
-            "spark_version": self.spark_version,
-        }
+        found = {name: value for name, value in asdict(self).items() if value or name not in _RARE}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> QueryProfile:
-        starts = value.get("window_starts_ms")
-        return cls(
-            operators=tuple(value["operators"]),
-            watermark_delays_ms=tuple(value["watermark_delays_ms"]),
-            windows_ms=tuple(value["windows_ms"]),
-            retention_ms=value["retention_ms"],
-            sources=tuple(value["sources"]),
-            rows_digest=value.get("rows_digest"),
-            source_logs=tuple(value.get("source_logs", ())),
-            random=tuple(value.get("random", ())),
-            late_in_chain=bool(value.get("late_in_chain", False)),
-            by_order=tuple(value.get("by_order", ())),
-            reads_tables=bool(value.get("reads_tables", False)),
-            asks_for_batches=bool(value.get("asks_for_batches", True)),
-            session_gap_ms=value.get("session_gap_ms"),
-            window_starts_ms=None if starts is None else (starts[0], starts[1]),
-            spark_version=str(value.get("spark_version", "")),
-        )
+        found: dict[str, Any] = {one.name: value[one.name] for one in fields(cls) if one.name in value}
+        return cls(**found | {name: tuple(one) for name, one in found.items() if isinstance(one, list)})
+
+
+_RARE = frozenset({"random", "late_in_chain", "by_order", "reads_tables"})
 
 
 _NOT_REPRODUCIBLE = {

@@ -44,19 +44,13 @@ class Settings:
     restarts: int = 5
 
 
-def load(
-    *, home: str | None = None, start: Path | None = None, environment: Mapping[str, str] = os.environ
-) -> Settings:
+def load(*, home: str | None = None) -> Settings:
     """The home is ``home`` (the flag), else ``SLACKWATER_HOME``, else ``home`` in the file, else ``.slackwater`` next
     to it. Raises SettingsError for a malformed file, key or value, EnvironmentMissing if the working directory or home
     is inaccessible.
     """
-    folder = (start or _working_directory()).absolute()
-    file = _find_file(folder)
-    if file is not None:
-        _check_owner(file, environment)
-    values = _read(file) if file else {}
-    base = file.parent if file else folder
+    folder = _working_directory()
+    file, values = _read(folder)
     connectors = values.get("connectors", [])
     if not isinstance(connectors, list) or not all(_is_usable(item) for item in connectors):
         _refuse("connectors", "a list of strings", connectors, file)
@@ -70,11 +64,11 @@ def load(
         expected = 'tables of strings, such as [storage.s3] with secret_access_key = "env:NAME"'
         _refuse_as("storage", expected, f"{_KINDS.get(type(storage), 'a value')}, not shown here", file)
     return Settings(
-        home=_home(home, environment, values, base, folder),
-        ledger=_ledger(environment, values, file),
-        master=_string(environment, values, "master", file),
-        log_level=_choice(environment, values, "log_level", ("debug", "info", "warning", "error"), file),
-        log_format=_choice(environment, values, "log_format", ("console", "json"), file),
+        home=_home(home, values, file.parent if file else folder, folder),
+        ledger=_ledger(values, file),
+        master=_string(values, "master", file),
+        log_level=_choice(values, "log_level", "warning", ("debug", "info", "warning", "error"), file),
+        log_format=_choice(values, "log_format", "console", ("console", "json"), file),
         connectors=tuple(connectors),
         spark=_spark(values, file),
         storage=storage,
@@ -84,11 +78,8 @@ def load(
 
 def spark_settings() -> dict[str, str]:
     """``spark`` for the working directory. Raises as ``load``."""
-    file = _find_file(_working_directory().absolute())
-    if file is None:
-        return {}
-    _check_owner(file, os.environ)
-    return _spark(_read(file), file)
+    file, values = _read(_working_directory())
+    return _spark(values, file)
 
 
 def _remember_secrets(values: Mapping[str, Any], table: str = "") -> None:
@@ -100,17 +91,9 @@ def _remember_secrets(values: Mapping[str, Any], table: str = "") -> None:
             KNOWN_SECRETS.remember(f"{table}.{name}", value)
 
 
-def _find_file(folder: Path) -> Path | None:
-    for parent in (folder, *folder.parents):
-        candidate = parent / FILE_NAME
-        if os.path.lexists(candidate):
-            return candidate
-    return None
-
-
-def _check_owner(file: Path, environment: Mapping[str, str]) -> None:
+def _check_owner(file: Path) -> None:
     """The file names a home, jars and settings of the JVM. Raises SettingsError."""
-    owner = other_owner(file, environment)
+    owner = other_owner(file)
     if owner is not None:
         raise SettingsError(
             "settings-owner",
@@ -118,7 +101,7 @@ def _check_owner(file: Path, environment: Mapping[str, str]) -> None:
             where=str(file),
             expected=only_own(),
             found=f"a file of user {owner}",
-            hint=f"if you trust it: export SLACKWATER_SAFE_DIRECTORY={safe_with(file.parent, environment)}",
+            hint=f"if you trust it: export SLACKWATER_SAFE_DIRECTORY={safe_with(file.parent)}",
         )
 
 
@@ -144,22 +127,28 @@ def _working_directory() -> Path:
     return folder
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read(folder: Path) -> tuple[Path | None, dict[str, Any]]:
+    """The settings file of a folder, or of the nearest folder above, and its values."""
+    files = (parent / FILE_NAME for parent in (folder, *folder.parents))
+    file = next(filter(os.path.lexists, files), None)
+    if file is None:
+        return None, {}
+    _check_owner(file)
     import tomllib  # noqa: PLC0415 - most homes have no such file
 
     try:
-        data = file.read_bytes() if file.is_file() else None
-        if data is not None and len(data) > MOST_BYTES:
+        if not file.is_file():
+            raise _unparsable(file, "it is not a regular file")
+        data = file.read_bytes()
+        if len(data) > MOST_BYTES:
             raise _unparsable(file, f"it has more than {MOST_BYTES} bytes")
-        if data is not None and _LONG_KEY.search(data):
+        if _LONG_KEY.search(data):
             raise _unparsable(file, "a key has more than 100 parts")
-        values = tomllib.loads(data.decode()) if data is not None else {}
+        values = tomllib.loads(data.decode())
         # A number in hexadecimal can have more digits than Python writes: refused here, not where it is shown.
         repr(values)
     except (OSError, ValueError, RecursionError) as error:
         raise _unparsable(file, str(error)) from error
-    if data is None:
-        raise _unparsable(file, "it is not a regular file")
     _remember_secrets(values)
     unknown = sorted(set(values) - KNOWN_KEYS)
     if unknown:
@@ -171,7 +160,7 @@ def _read(file: Path) -> dict[str, Any]:
             found=", ".join(map(repr, unknown)),
             hint=f"edit {file}; Spark settings are quoted keys below [spark]",
         )
-    return values
+    return file, values
 
 
 def _unparsable(file: Path, reason: str) -> SettingsError:
@@ -183,10 +172,8 @@ def _unparsable(file: Path, reason: str) -> SettingsError:
     )
 
 
-def _home(
-    flag: str | None, environment: Mapping[str, str], values: Mapping[str, Any], base: Path, folder: Path
-) -> Path | str:
-    chosen = flag or _of_environment(environment, "home")
+def _home(flag: str | None, values: Mapping[str, Any], base: Path, folder: Path) -> Path | str:
+    chosen = flag or _of_environment("home")
     place = chosen or _of_file(values, "home", base / FILE_NAME) or ".slackwater"
     if _URI.match(place):
         return place
@@ -235,9 +222,9 @@ def _inaccessible_home(place: object) -> EnvironmentMissing:
     )
 
 
-def _ledger(environment: Mapping[str, str], values: Mapping[str, Any], file: Path | None) -> str | None:
+def _ledger(values: Mapping[str, Any], file: Path | None) -> str | None:
     """The ledger's address, checked without opening it, never with the password."""
-    address = _string(environment, values, "ledger", file)
+    address = _string(values, "ledger", file)
     if address is None:
         return None
     try:
@@ -247,7 +234,6 @@ def _ledger(environment: Mapping[str, str], values: Mapping[str, Any], file: Pat
             # Reading the port is what parses it.
             _ = urlsplit(address).port
         elif not _URI.match(address):
-            os.path.lexists(Path(address).expanduser())
             Path(address).expanduser().exists()
     except (ValueError, RuntimeError, OSError) as error:
         raise _unusable_ledger(address) from error
@@ -267,14 +253,13 @@ def _unusable_ledger(address: str) -> SettingsError:
     )
 
 
-def _string(environment: Mapping[str, str], values: Mapping[str, Any], key: str, file: Path | None) -> str | None:
-    return _of_environment(environment, key) or _of_file(values, key, file)
+def _string(values: Mapping[str, Any], key: str, file: Path | None) -> str | None:
+    return _of_environment(key) or _of_file(values, key, file)
 
 
-def _of_environment(environment: Mapping[str, str], key: str) -> str | None:
+def _of_environment(key: str) -> str | None:
     """A variable set to nothing counts as not set."""
-    name = f"SLACKWATER_{key.upper()}"
-    value = environment.get(name) or None
+    value = os.environ.get(f"SLACKWATER_{key.upper()}") or None
     if value is not None and not _is_usable(value):
         _refuse(key, "a string in UTF-8 that is not blank", value, None)
     return value
@@ -291,11 +276,8 @@ def _is_usable(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip()) and is_unicode(value)
 
 
-def _choice(
-    environment: Mapping[str, str], values: Mapping[str, Any], key: str, allowed: tuple[str, ...], file: Path | None
-) -> str:
-    default = "warning" if key == "log_level" else "console"
-    of_environment = _of_environment(environment, key)
+def _choice(values: Mapping[str, Any], key: str, default: str, allowed: tuple[str, ...], file: Path | None) -> str:
+    of_environment = _of_environment(key)
     value = of_environment or values.get(key, default)
     if value not in allowed:
         _refuse(key, "one of " + ", ".join(allowed), value, None if of_environment else file)
@@ -308,12 +290,8 @@ def _spark(values: Mapping[str, Any], file: Path | None) -> dict[str, str]:
     if not isinstance(value, dict):
         _refuse_as("spark", expected, f"{_KINDS.get(type(value), 'a value')}, not shown here", file)
     for key, item in value.items():
-        if not (
-            _is_usable(key)
-            and not any(map(str.isspace, key))
-            and not isinstance(item, dict | list)
-            and is_unicode(str(item))
-        ):
+        plain = not isinstance(item, dict | list) and is_unicode(str(item))
+        if not plain or not _is_usable(key) or any(map(str.isspace, key)):
             # The value may be a password, whatever its key is called.
             kind = _KINDS.get(type(item), "a value")
             _refuse_as("spark", expected, f"{kind} for the key {brief(ascii(key))}, not shown here", file)
@@ -341,7 +319,7 @@ SAFE_DIRECTORY = "SLACKWATER_SAFE_DIRECTORY"
 ROOT = 0
 
 
-def other_owner(path: Path, environment: Mapping[str, str] = os.environ) -> int | None:
+def other_owner(path: Path) -> int | None:
     """The owner of a path or its target, if neither this user nor root.
 
     Root also trusts the user who called sudo. Everything in folders of ``SLACKWATER_SAFE_DIRECTORY`` (separated by
@@ -349,12 +327,12 @@ def other_owner(path: Path, environment: Mapping[str, str] = os.environ) -> int 
     """
     user = os.geteuid()
     trusted = {user, ROOT}
-    sudo = environment.get("SUDO_UID", "")
+    sudo = os.environ.get("SUDO_UID", "")
     if user == ROOT and sudo.isascii() and sudo.isdigit():
         trusted.add(int(sudo))
     # What cannot be looked at is reported with its reason when it is used; RuntimeError: of links in a circle.
     with suppress(OSError, ValueError, RuntimeError):
-        safe = [one for one in environment.get(SAFE_DIRECTORY, "").split(os.pathsep) if one]
+        safe = [one for one in os.environ.get(SAFE_DIRECTORY, "").split(os.pathsep) if one]
         for status, place in ((path.lstat, _place(path)), (path.stat, path.resolve())):
             owner = status().st_uid
             if any(
@@ -386,9 +364,8 @@ def only_own() -> str:
     return f"one that user {os.geteuid()} or root owns"
 
 
-def safe_with(folder: Path, environment: Mapping[str, str] = os.environ) -> str:
-    known = environment.get(SAFE_DIRECTORY, "")
-    return quoted(os.pathsep.join(filter(None, (known, str(folder)))))
+def safe_with(folder: Path) -> str:
+    return quoted(os.pathsep.join(filter(None, (os.environ.get(SAFE_DIRECTORY), str(folder)))))
 
 
 def _place(path: Path) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import IntEnum
 from typing import Any, Literal
 
@@ -49,16 +49,9 @@ class Change:
     said: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "code": self.code,
-            "effect": self.effect.word,
-            "text": self.text,
-            "place": self.place,
-            "before": self.before,
-            "after": self.after,
-            "goal": self.goal,
-            "acceptable": self.acceptable,
-        }
+        fields = asdict(self) | {"effect": self.effect.word}
+        del fields["said"]
+        return fields
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, get_type_hints
 
 from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.records import BatchRecord, BatchSource, LogLine, SinkMark
-from slackwater.ledger.lineage import LedgerPart, between, inherited
+from slackwater.ledger.lineage import LedgerPart, between
 from slackwater.ledger.tables import batches, log_lines, replaced_lines, sink_marks, unreadable
 
 _OFFSETS = "offsets"
@@ -18,8 +18,7 @@ _SUMMARY = (
     "stream", "generation", "batch_id", "timestamp_ms", "input_rows", "run", "event_time_min_ms", "event_time_max_ms",
     "durations_ms",
 )  # fmt: skip
-_SOURCE = {"description": str, "start": str | None, "end": str | None, "latest": str | None, "input_rows": int}
-"""The types of a ``BatchSource``."""
+_SOURCE = get_type_hints(BatchSource)
 _CODEC = ("utf-8", "surrogateescape")
 """The encoding of files: bytes that are not UTF-8 survive the round trip."""
 
@@ -27,7 +26,7 @@ _CODEC = ("utf-8", "surrogateescape")
 class BatchesPart(LedgerPart):
     def record_batch(self, record: BatchRecord) -> None:
         sources = [source._asdict() for source in record.sources]
-        with self._database.write_unflushed() as connection:
+        with self._database.write(unflushed=True) as connection:
             connection.upsert(batches, [record._asdict() | {"sources": sources}])
 
     def batches(
@@ -38,14 +37,10 @@ class BatchesPart(LedgerPart):
         ``generation``: its past, not the current generation's.
         """
         with self._database.read() as connection:
-            lineage = self._lineage(connection, stream, generation)
-            counting, values = inherited("batch_id", lineage, _OFFSETS)
+            counting, values = self._counting(connection, stream, "batch_id", _OFFSETS, generation)
             wanted, span = between("batch_id", first, last)
-            rows = connection.rows(
-                batches,
-                f"WHERE stream = :stream AND {wanted} AND {counting} ORDER BY batch_id, generation",
-                {"stream": stream, **span, **values},
-            )
+            condition = f"WHERE {counting} AND {wanted} ORDER BY batch_id, generation"
+            rows = connection.rows(batches, condition, values | span)
         newest: dict[int, BatchRecord] = {}
         for row in rows:
             if not all(isinstance(duration, int) for duration in row["durations_ms"].values()):
@@ -71,9 +66,8 @@ class BatchesPart(LedgerPart):
     def batch_summaries(self, stream: str) -> list[BatchRecord]:
         """``batches`` with the fields of ``_SUMMARY`` only: much faster for a long history."""
         with self._database.read() as connection:
-            counting, values = inherited("batch_id", self._lineage(connection, stream, None), _OFFSETS)
-            condition = f"WHERE stream = :stream AND {counting} ORDER BY batch_id, generation"
-            rows = connection.tuples(batches, _SUMMARY, condition, {"stream": stream, **values})
+            counting, values = self._counting(connection, stream, "batch_id", _OFFSETS)
+            rows = connection.tuples(batches, _SUMMARY, f"WHERE {counting} ORDER BY batch_id, generation", values)
         newest = {row[2]: BatchRecord(**dict(zip(_SUMMARY, row, strict=True))) for row in rows}
         return list(newest.values())
 
@@ -86,30 +80,23 @@ class BatchesPart(LedgerPart):
         ``replaced`` are the old lines, which are kept separately.
         """
         rows = [line._asdict() | {"text": _to_bytes(line.text)} for line in lines]
-        seen_ms = self._now_ms()
+        seen_ms = self.now_ms()
         kept = [line._asdict() | {"text": _to_bytes(line.text), "seen_ms": seen_ms} for line in replaced]
-        with self._database.write_unflushed() as connection:
+        with self._database.write(unflushed=True) as connection:
             for start in range(0, len(rows), _ROWS_AT_ONCE):
                 connection.upsert(log_lines, rows[start : start + _ROWS_AT_ONCE])
             connection.upsert(replaced_lines, kept)
 
     def remove_lines(self, stream: str, generation: int, log: str, *, after: int) -> None:
         with self._database.write() as connection:
-            connection.delete(
-                log_lines, f"{_OWN} AND entry > :after", {**_own(stream, generation, log), "after": after}
-            )
+            values = _own(stream, generation, log) | {"after": after}
+            connection.delete(log_lines, f"{_OWN} AND entry > :after", values)
 
     def replaced_lines(self, stream: str, log: str) -> list[LogLine]:
         with self._database.read() as connection:
-            rows = connection.rows(
-                replaced_lines,
-                "WHERE stream = :stream AND log = :log ORDER BY seen_ms, entry",
-                {"stream": stream, "log": log},
-            )
-        return [
-            LogLine(row["stream"], row["generation"], row["log"], row["entry"], row["text"].decode(*_CODEC))
-            for row in rows
-        ]
+            condition = "WHERE stream = :stream AND log = :log ORDER BY seen_ms, entry"
+            rows = connection.tuples(replaced_lines, LogLine._fields, condition, {"stream": stream, "log": log})
+        return [LogLine._make((*fields, text.decode(*_CODEC))) for *fields, text in rows]
 
     def recorded_entries(self, stream: str, generation: int, log: str) -> set[int]:
         with self._database.read() as connection:
@@ -117,35 +104,27 @@ class BatchesPart(LedgerPart):
 
     def entries(self, stream: str, log: str, *, generation: int | None = None) -> set[int]:
         with self._database.read() as connection:
-            lineage = self._lineage(connection, stream, generation)
-            counting, values = inherited("entry", lineage, log)
-            condition = f"WHERE stream = :stream AND log = :log AND {counting}"
-            return set(connection.column(log_lines, "entry", condition, {"stream": stream, "log": log, **values}))
+            counting, values = self._counting(connection, stream, "entry", log, generation)
+            return set(connection.column(log_lines, "entry", f"WHERE log = :log AND {counting}", values))
 
     def newest_entry(self, stream: str, log: str) -> int:
         """The newest entry, -1 without any."""
         with self._database.read() as connection:
-            counting, values = inherited("entry", self._lineage(connection, stream, None), log)
-            condition = f"WHERE stream = :stream AND log = :log AND {counting} ORDER BY entry DESC LIMIT 1"
-            found = connection.column(log_lines, "entry", condition, {"stream": stream, "log": log, **values})
+            counting, values = self._counting(connection, stream, "entry", log)
+            condition = f"WHERE log = :log AND {counting} ORDER BY entry DESC LIMIT 1"
+            found = connection.column(log_lines, "entry", condition, values)
         return next(iter(found), NONE_YET)
 
     def own_lines(self, stream: str, generation: int, log: str, entries: Iterable[int]) -> dict[int, str]:
         wanted = set(entries)
         condition, span = between("entry", min(wanted, default=0), max(wanted, default=0))
-        values = {**_own(stream, generation, log), **span}
+        values = _own(stream, generation, log) | span
         with self._database.read() as connection:
             rows = connection.tuples(log_lines, _LINE, f"WHERE {_OWN} AND {condition}", values)
         return {entry: text.decode(*_CODEC) for entry, text in rows if entry in wanted}
 
     def lines(
-        self,
-        stream: str,
-        log: str,
-        first: int | None = None,
-        last: int | None = None,
-        *,
-        generation: int | None = None,
+        self, stream: str, log: str, first: int | None = None, last: int | None = None, *, generation: int | None = None
     ) -> dict[int, str]:
         """The lines, both ends included.
 
@@ -153,15 +132,10 @@ class BatchesPart(LedgerPart):
         the entry) at which each younger generation was based. ``generation``: its past, not the current generation's.
         """
         with self._database.read() as connection:
-            lineage = self._lineage(connection, stream, generation)
-            counting, values = inherited("entry", lineage, log)
+            counting, values = self._counting(connection, stream, "entry", log, generation)
             wanted, span = between("entry", first, last)
-            rows = connection.tuples(
-                log_lines,
-                _LINE,
-                f"WHERE stream = :stream AND log = :log AND {wanted} AND {counting} ORDER BY entry, generation",
-                {"stream": stream, "log": log, **span, **values},
-            )
+            condition = f"WHERE log = :log AND {wanted} AND {counting} ORDER BY entry, generation"
+            rows = connection.tuples(log_lines, _LINE, condition, values | span)
         # Of two rows of one entry the younger generation's comes later, and stays.
         return {entry: text.decode(*_CODEC) for entry, text in rows}
 
@@ -184,7 +158,7 @@ class SinkMarksPart(LedgerPart):
         if last is not None and (last.written, last.committed) == (written, committed):
             return
         # Two reads may fall into one millisecond, and the clock may have been set back.
-        seen_ms = max(self._now_ms(), last.seen_ms + 1) if last is not None else self._now_ms()
+        seen_ms = max(self.now_ms(), last.seen_ms + 1) if last is not None else self.now_ms()
         with self._database.write() as connection:
             connection.upsert(sink_marks, [SinkMark(stream, seen_ms, written, committed)._asdict()])
 

@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -217,20 +217,13 @@ class Database:
         if self.file:
             self.file.check_unchanged()
 
-    @contextmanager
-    def write(self) -> Iterator[Connection]:
-        """An atomic transaction. Raises ``ledger-read-only``."""
-        with self._transaction(writes=True) as connection:
-            yield connection
+    def write(self, *, unflushed: bool = False) -> AbstractContextManager[Connection]:
+        """An atomic transaction. Raises ``ledger-read-only``.
 
-    @contextmanager
-    def write_unflushed(self) -> Iterator[Connection]:
-        """A write without fsync: it survives any kill, but not always a power failure.
-
-        For data that the checkpoint has as well; Spark does not fsync its logs on local disks either.
+        ``unflushed``: without fsync, it survives any kill, but not always a power failure. For data that the checkpoint
+        has as well; Spark does not fsync its logs on local disks either.
         """
-        with self._transaction(writes=True, unflushed=True) as connection:
-            yield connection
+        return self._transaction(writes=True, unflushed=unflushed)
 
     def now_ms(self) -> int:
         """Epoch milliseconds of the clock that all lease holders share."""

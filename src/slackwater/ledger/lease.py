@@ -21,12 +21,12 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
 from pathlib import Path
-from types import NoneType, TracebackType
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args, get_type_hints
 
 from slackwater.core.commands import command
@@ -159,7 +159,7 @@ class Signs(Enum):
     EXITED = "exited"
 
 
-class Lease:
+class Lease(AbstractContextManager["Lease"]):
     """A held lease; thread-safe."""
 
     def __init__(self, ledger: Ledger, record: LeaseRecord, stream_folder: AnyLocation) -> None:
@@ -231,12 +231,7 @@ class Lease:
             if self._ledger.release_lease(self._record):
                 self._repeat_in_file(released)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
     def _renew(self, record: LeaseRecord) -> None:

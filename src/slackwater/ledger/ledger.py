@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from os import PathLike, fspath
-from types import TracebackType
 from typing import Self
 
 from slackwater.ledger.batches import BatchesPart, SinkMarksPart
@@ -15,7 +15,9 @@ from slackwater.ledger.sqlite import Say
 from slackwater.ledger.streams import StreamsPart
 
 
-class Ledger(StreamsPart, RunsPart, OperationFilesPart, BatchesPart, SinkMarksPart, LeasesPart):
+class Ledger(
+    StreamsPart, RunsPart, OperationFilesPart, BatchesPart, SinkMarksPart, LeasesPart, AbstractContextManager["Ledger"]
+):
     """A home's durable record; usable from several threads and processes.
 
     Every method is one transaction, and may raise ``EnvironmentMissing`` (``ledger-unreachable``,
@@ -59,17 +61,8 @@ class Ledger(StreamsPart, RunsPart, OperationFilesPart, BatchesPart, SinkMarksPa
     def has_clock(self) -> bool:
         return not self._database.is_sqlite
 
-    def now_ms(self) -> int:
-        """Epoch milliseconds, for runs, operations and leases."""
-        return self._now_ms()
-
     def close(self) -> None:
         self._database.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

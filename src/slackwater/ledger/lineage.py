@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.records import GenerationRecord
@@ -86,17 +86,25 @@ def _base(generation: GenerationRecord) -> int:
 class LedgerPart:
     def __init__(self, database: Database, now_ms: Callable[[], int]) -> None:
         self._database = database
-        self._now_ms = now_ms
+        self.now_ms = now_ms
+        """Epoch milliseconds, for runs, operations and leases."""
 
     @staticmethod
-    def _lineage(connection: Connection, stream: str, newest: int | None) -> tuple[Contribution, ...]:
+    def _counting(
+        connection: Connection, stream: str, position: str, log: str, newest: int | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        """The condition for lines that count in generation ``newest``, by default the one in use, with its values.
+
+        ``position`` is the column that numbers the log's entries.
+        """
+        values = {"stream": stream, "log": log}
         if newest is None:
-            in_use = connection.column(
-                tables.streams, "current_generation", "WHERE full_name = :stream", {"stream": stream}
-            )
-            newest = next(iter(in_use), None)
-        rows = connection.rows(tables.generations, "WHERE stream = :stream", {"stream": stream})
-        return contributions([GenerationRecord(**row) for row in rows], newest) if newest is not None else ()
+            in_use = connection.column(tables.streams, "current_generation", "WHERE full_name = :stream", values)
+            newest = next(iter(in_use), -1)
+        rows = connection.rows(tables.generations, "WHERE stream = :stream", values)
+        lineage = contributions([GenerationRecord(**row) for row in rows], newest)
+        counting, inherited_values = inherited(position, lineage, log)
+        return f"stream = :stream AND {counting}", values | inherited_values
 
 
 def between(column: str, first: int | None, last: int | None) -> tuple[str, dict[str, int]]:

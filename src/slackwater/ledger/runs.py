@@ -37,7 +37,7 @@ class RunsPart(LedgerPart):
         A run without a lease gets its ``end`` at once, as nothing else shows whether it runs. A run never starts before
         its lease was taken, even if the clock was set back: ``is_running`` relies on it.
         """
-        now = self._now_ms()
+        now = self.now_ms()
         started: dict[str, Any] = {
             "stream": stream,
             "generation": generation,
@@ -71,7 +71,7 @@ class RunsPart(LedgerPart):
         reason are masked.
         """
         ended = {
-            "ended_ms": self._now_ms(),
+            "ended_ms": self.now_ms(),
             "end": end,
             "reason": mask(reason) if reason is not None else None,
             "failure": failure,
@@ -103,7 +103,7 @@ class RunsPart(LedgerPart):
 
     def record_refusal(self, stream: str, generation: int, code: str, reason: str) -> None:
         """Record a refused start; secrets in the reason are masked."""
-        now = self._now_ms()
+        now = self.now_ms()
         refused = {
             "stream": stream,
             "generation": generation,
@@ -141,7 +141,7 @@ class RunsPart(LedgerPart):
         # In the statement itself: the run may have ended since it was read.
         not_requested = "id = :id AND ended_ms IS NULL AND stop_requested_ms IS NULL"
         with self._database.write() as connection:
-            connection.update(runs, {"stop_requested_ms": self._now_ms()}, not_requested, {"id": run.id})
+            connection.update(runs, {"stop_requested_ms": self.now_ms()}, not_requested, {"id": run.id})
             requested = _run(connection, run.id)
         return requested if requested.ended_ms is None else None
 
@@ -160,7 +160,7 @@ class RunsPart(LedgerPart):
         values, this = {"status": status, "summary": mask(summary)}, {"id": operation_id}
         with self._database.write() as connection:
             changed = connection.update(operations, values, "id = :id", this)
-            connection.update(operations, {"ended_ms": self._now_ms()}, "id = :id AND ended_ms IS NULL", this)
+            connection.update(operations, {"ended_ms": self.now_ms()}, "id = :id AND ended_ms IS NULL", this)
         if changed == 0:
             raise NotFound("operation-unknown", f"The ledger has no operation {operation_id}")
 

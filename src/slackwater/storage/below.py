@@ -71,7 +71,7 @@ class Below(StoreOver):
             yield found._replace(path=found.path.removeprefix(self._folder).lstrip("/"))
 
     def exists(self, path: str) -> bool:
-        return not _leads_out(path) and self.store.exists(self._full(path))
+        return ".." not in path.split("/") and self.store.exists(self._full(path))
 
     def written_ms(self) -> Iterator[tuple[str, int]]:
         for path, written_ms in self.store.written_ms():
@@ -106,13 +106,9 @@ class Below(StoreOver):
         self.store.delete_tree(self._full(path))
 
     def _full(self, path: str) -> str:
-        if _leads_out(path):
+        if ".." in path.split("/"):
             raise FileNotFoundError(errno.ENOENT, "not a path below the folder", path)
         return f"{self._folder}/{path}".rstrip("/")
-
-
-def _leads_out(path: str) -> bool:
-    return ".." in path.split("/")
 
 
 def copy_pieces(source: ReadStore, target: WriteStore, folder: str, names: Iterable[str]) -> None:

@@ -37,17 +37,11 @@ class LocalStore:
     replaced file keeps its owner, group and mode.
     """
 
+    traits = LOCAL
+
     def __init__(self, root: str | os.PathLike[str], *, private: bool = False) -> None:
         self._private = private
-        self._root = os.path.abspath(os.fspath(root))  # noqa: PTH100 - a Path would normalise nothing more
-
-    @property
-    def location(self) -> str:
-        return self._root
-
-    @property
-    def traits(self) -> StoreTraits:
-        return LOCAL
+        self.location = os.path.abspath(os.fspath(root))  # noqa: PTH100 - a Path would normalise nothing more
 
     def list(self, path: str = "") -> tuple[Entry, ...]:
         try:
@@ -114,7 +108,7 @@ class LocalStore:
     def modified_ms(self, path: str) -> int:
         return Path(self._full(path)).stat().st_mtime_ns // 1_000_000
 
-    def local_path(self, path: str) -> str | None:
+    def local_path(self, path: str) -> str:
         return self._full(path)
 
     def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
@@ -211,17 +205,14 @@ class LocalStore:
             os.fsync(file.fileno())
 
     def copy_from(self, source: ReadStore, folder: str, names: Iterable[str]) -> None:
-        if isinstance(source, LocalStore):
-            self._link_from(source, folder, names)
-        else:
-            copy_pieces(source, self, folder, names)
-
-    def _link_from(self, source: LocalStore, folder: str, names: Iterable[str]) -> None:
         """Hard links, or copies if links are impossible. Existing names are kept."""
+        if not isinstance(source, LocalStore):
+            copy_pieces(source, self, folder, names)
+            return
         target = Path(self._full(folder))
         self._make_directories(target)
         for name in names:
-            old, new = Path(source._full(f"{folder}/{name}")), target / name
+            old, new = Path(source.local_path(f"{folder}/{name}")), target / name
             try:
                 os.link(old, new, follow_symlinks=False)
             except FileExistsError:
@@ -269,7 +260,7 @@ class LocalStore:
         # Names can come from inside a damaged file; none of them may lead out of the root.
         if "\0" in path or ".." in path.split("/"):
             raise FileNotFoundError(errno.ENOENT, "not a path below the root of the store", path)
-        return f"{self._root}/{path.strip('/')}" if path else self._root
+        return f"{self.location}/{path.strip('/')}" if path else self.location
 
 
 def read_file(path: Path) -> bytes:

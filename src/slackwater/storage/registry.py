@@ -63,7 +63,8 @@ class FsspecKind(StoreKind):
         self.options = dict(options or {})
         self.package = package
 
-    def open(self, location: str, *, private: bool = False) -> WriteStore:  # noqa: ARG002 - it has no modes
+    def open(self, location: str, *, private: bool = False) -> WriteStore:
+        del private  # It has no modes.
         from slackwater.storage.remote import open_remote_store  # noqa: PLC0415 - fsspec costs five local inspects
 
         return open_remote_store(location, self)

@@ -90,16 +90,8 @@ class RemoteStore:
     def __init__(self, filesystem: Any, root: str, location: str, traits: StoreTraits) -> None:
         self._filesystem = filesystem
         self._root = root.rstrip("/")
-        self._location = location
-        self._traits = traits
-
-    @property
-    def location(self) -> str:
-        return self._location
-
-    @property
-    def traits(self) -> StoreTraits:
-        return self._traits
+        self.location = location
+        self.traits = traits
 
     def list(self, path: str = "") -> tuple[Entry, ...]:
         folder = self._folder(path.strip("/"))
@@ -131,15 +123,15 @@ class RemoteStore:
         except (FileNotFoundError, NotADirectoryError):
             return None
         # An object store lists the marker object of the directory itself, and a file as its own listing.
-        inside = [item for item in listed if _name(item).startswith(full + "/") and _name(item).rstrip("/") != full]
-        if listed and not inside and any(_name(item) == full and item["type"] == "file" for item in listed):
+        inside = [one for one in listed if one["name"].startswith(full + "/") and one["name"].rstrip("/") != full]
+        if not inside and any(one["name"] == full and one["type"] == "file" for one in listed):
             return None
         directories = [item for item in inside if item["type"] == "directory"]
         files = [item for item in inside if item["type"] != "directory"]
         folder = Folder(
             path, _last_parts(directories), _last_parts(files), tuple(int(item["size"] or 0) for item in files)
         )
-        return folder if self._traits.atomic_replace else with_files_set_aside(folder)
+        return folder if self.traits.atomic_replace else with_files_set_aside(folder)
 
     def _folders_below(self, path: str) -> tuple[Folder, ...]:
         full = self._full(path)
@@ -156,7 +148,7 @@ class RemoteStore:
             Folder(_join(path, below) if below else path, tuple(directories[below]), tuple(held), tuple(held.values()))
             for below, held in sorted(files.items())
         ]
-        return tuple(folders if self._traits.atomic_replace else map(with_files_set_aside, folders))
+        return tuple(folders if self.traits.atomic_replace else map(with_files_set_aside, folders))
 
     def written_ms(self) -> Iterator[tuple[str, int]]:
         root = self._full("").strip("/")
@@ -185,7 +177,7 @@ class RemoteStore:
         with self._translated():
             full = self._place_of(path)
             data: bytes
-            if self._traits.atomic_rename:
+            if self.traits.atomic_rename:
                 # Reading a range costs memory for the whole range on HDFS; asking for the size costs little.
                 size = int(self._filesystem.size(full) or 0)
                 if size > limit:
@@ -242,7 +234,7 @@ class RemoteStore:
 
     def _write(self, target: str, data: bytes) -> None:
         self._make_parent(target)
-        if not self._traits.atomic_rename:
+        if not self.traits.atomic_rename:
             self._filesystem.pipe_file(target, data)
             return
         temporary = temporary_path(target)
@@ -253,7 +245,7 @@ class RemoteStore:
         target = self._full(path)
         with self._translated():
             self._make_parent(target)
-        if not self._traits.atomic_rename:
+        if not self.traits.atomic_rename:
             self._upload(target, pieces)
             return
         temporary = temporary_path(target)
@@ -298,7 +290,7 @@ class RemoteStore:
             file.commit()
 
     def _swap_in(self, temporary: str, target: str) -> None:
-        if self._traits.atomic_replace:
+        if self.traits.atomic_replace:
             # Where a rename refuses a target that exists, another call replaces it.
             getattr(self._filesystem, "replace", self._filesystem.mv)(temporary, target)
         else:
@@ -311,7 +303,7 @@ class RemoteStore:
             if self._filesystem.exists(new):
                 raise FileExistsError(new)
             self._make_parent(new)
-            if self._traits.atomic_rename or not has_magic(old + new):
+            if self.traits.atomic_rename or not has_magic(old + new):
                 move(self._filesystem, old, new)
                 return
             # `mv` takes the names for patterns, which other objects match.
@@ -328,7 +320,7 @@ class RemoteStore:
         target = self._settled(path)
         with self._translated():
             self._make_parent(target)
-            if self._traits.exclusive_create:
+            if self.traits.exclusive_create:
                 self._filesystem.pipe_file(target, data, mode="create")
             elif self._filesystem.exists(target):
                 raise FileExistsError(errno.EEXIST, "the file exists", target)
@@ -345,7 +337,7 @@ class RemoteStore:
         )
 
     def copy_from(self, source: ReadStore, folder: str, names: Iterable[str]) -> None:
-        if isinstance(source, RemoteStore) and not self._traits.atomic_rename:
+        if isinstance(source, RemoteStore) and not self.traits.atomic_rename:
             self._copy_objects(source, folder, names)
         else:
             copy_pieces(source, self, folder, names)
@@ -371,7 +363,7 @@ class RemoteStore:
             for name in folder.files:
                 self.delete(_join(folder.path, name))
         # Children before their parents: only an empty directory can be removed.
-        for folder in sorted(folders, key=lambda one: one.path, reverse=True) if self._traits.atomic_rename else ():
+        for folder in sorted(folders, key=lambda one: one.path, reverse=True) if self.traits.atomic_rename else ():
             with self._translated(), contextlib.suppress(FileNotFoundError):
                 self._filesystem.rmdir(self._full(folder.path))
 
@@ -382,20 +374,20 @@ class RemoteStore:
         Adds the store's location if the error has none.
         """
         try:
-            with WAITS.waiting_for(self._location):
+            with WAITS.waiting_for(self.location):
                 yield
         except OSError as error:
             if error.filename is None and not isinstance(error, _ABSENT_OR_THERE):
                 error.errno, error.strerror = error.errno or errno.EIO, error.strerror or str(error)
-                error.filename = self._location
+                error.filename = self.location
             raise
         except Exception as error:
             words = f"{type(error).__name__}: {' '.join(str(error).split())}"
-            raise OSError(errno.EIO, words, self._location) from error
+            raise OSError(errno.EIO, words, self.location) from error
 
     def _settled(self, path: str) -> str:
         full = self._full(path)
-        if not self._traits.atomic_replace:
+        if not self.traits.atomic_replace:
             with self._translated():
                 settle(self._filesystem, full)
         return full
@@ -403,13 +395,13 @@ class RemoteStore:
     def _place_of(self, path: str) -> str:
         """The path of the content, which is next to the file's name while the file is being replaced."""
         full = self._full(path)
-        if self._traits.atomic_replace or self._filesystem.exists(full):
+        if self.traits.atomic_replace or self._filesystem.exists(full):
             return full
         before = set_aside_path(full)
         return before if self._filesystem.exists(before) else full
 
     def _make_parent(self, target: str) -> None:
-        if self._traits.atomic_rename:
+        if self.traits.atomic_rename:
             # Not on an object store, which has no directories: s3fs would create a bucket that is missing.
             self._filesystem.makedirs(target.rpartition("/")[0], exist_ok=True)
 
@@ -423,12 +415,8 @@ def _ms(time: datetime | float) -> int:
     return round((time.timestamp() if isinstance(time, datetime) else time) * 1000)
 
 
-def _name(item: dict[str, Any]) -> str:
-    return str(item["name"])
-
-
 def _last_parts(items: Iterable[dict[str, Any]]) -> tuple[str, ...]:
-    return tuple(_name(item).rstrip("/").rpartition("/")[2] for item in items)
+    return tuple(item["name"].rstrip("/").rpartition("/")[2] for item in items)
 
 
 def _join(directory: str, name: str) -> str:

@@ -343,13 +343,13 @@ def _count_transactions(ledger: Ledger, started: list[str]) -> None:
     def counted(name: str) -> Callable[[], AbstractContextManager[Connection]]:
         transaction = getattr(database, name)
 
-        def start() -> AbstractContextManager[Connection]:
+        def start(**how: bool) -> AbstractContextManager[Connection]:
             started.append(name)
-            return cast("AbstractContextManager[Connection]", transaction())
+            return cast("AbstractContextManager[Connection]", transaction(**how))
 
         return start
 
-    for name in ("read", "write", "write_unflushed"):
+    for name in ("read", "write"):
         setattr(database, name, counted(name))
 
 
