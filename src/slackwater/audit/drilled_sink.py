@@ -19,6 +19,7 @@ from slackwater.audit.steps import BY_FUNCTION, CHOICES, Drill, Step
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, UsageError
 from slackwater.core.sink import Traits, WriteContext
+from slackwater.sinks.common.batch_function import WriteBatch
 from slackwater.sinks.common.contract import Sink
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class _Writer:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._writer, name)
 
-    def foreachBatch(self, function: Callable[[DataFrame, int], None]) -> DataStreamWriter:  # noqa: N802 - PySpark's name
+    def foreachBatch(self, function: WriteBatch) -> DataStreamWriter:  # noqa: N802 - PySpark's name
         self._armed.by_function = True
         return self._writer.foreachBatch(_drilled(function, self._armed))
 
@@ -156,7 +157,7 @@ class _Writer:
         return self._writer.foreach(RowDrill(function, self._armed.task_drill()))
 
 
-def _drilled(function: Callable[[DataFrame, int], None], armed: Armed) -> Callable[[DataFrame, int], None]:
+def _drilled(function: WriteBatch, armed: Armed) -> WriteBatch:
     def write(frame: DataFrame, batch: int) -> None:
         if armed.step.drill == "before":
             armed.kill()

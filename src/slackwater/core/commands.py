@@ -28,15 +28,18 @@ def mention(*words: str) -> str:
     return " ".join(("slackwater", *words))
 
 
-def run_command(stream: StreamRecord, verb: str = "run") -> str | None:
-    """``None`` if the user's own program runs the query, and has its code."""
+def run_command(stream: StreamRecord) -> str | None:
+    """``None`` if the user's own program runs the query."""
     if stream.is_watched and not stream.pipeline_file:
         return None
-    return command(verb, stream.pipeline_file or "FILE", *stream.session)
+    return command("run", stream.pipeline_file or "FILE", *stream.session)
 
 
 def check_command(stream: StreamRecord) -> str | None:
-    return run_command(stream, "check")
+    """``None`` if the user's program has the code."""
+    if stream.is_watched and not stream.pipeline_file:
+        return None
+    return command("check", stream.pipeline_file or "FILE", *stream.session)
 
 
 def undo_command(operation: str) -> str:

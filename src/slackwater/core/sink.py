@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 from slackwater.core.units import counted
 
@@ -25,7 +25,11 @@ it has caught up; or rows go to a backfill directory.
 """
 
 
-def sink_text(identity: Mapping[str, str]) -> str:
+Identity: TypeAlias = Mapping[str, str]
+"""A recorded sink or output: its kind, and what that kind needs to open it."""
+
+
+def sink_text(identity: Identity) -> str:
     """The identity as in messages: ``kind=files path=/out``."""
     return " ".join(f"{key}={value}" for key, value in sorted(identity.items()))
 

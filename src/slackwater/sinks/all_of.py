@@ -7,18 +7,30 @@ output lacks a counted batch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, TypeVar
 
 from slackwater.core.checkpoint import NONE_YET, Damage, Depth, written_by_all
 from slackwater.core.commands import command
-from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
-from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Owner, Swap, Traits, WriteContext, after_batch, weakest
+from slackwater.core.errors import PipelineError, Refused
+from slackwater.core.sink import (
+    CatalogueEntry,
+    Cut,
+    Delivery,
+    Identity,
+    Owner,
+    Swap,
+    Traits,
+    WriteContext,
+    after_batch,
+    weakest,
+)
 from slackwater.sinks.common.batch_function import batch_function, persisted
-from slackwater.sinks.common.contract import Output, Sink, SwapPart
+from slackwater.sinks.common.contract import LogEntries, Output, Sink, SwapPart
 from slackwater.sinks.common.directory import marked_traits
+from slackwater.sinks.common.problem import malformed_identity
 from slackwater.sinks.common.registry import SinkKind, catalogue, open_each, open_output
 from slackwater.storage.below import Below
 from slackwater.storage.protocols import WriteStore
@@ -33,25 +45,21 @@ Part = TypeVar("Part", Cut, Swap)
 FEWEST = 2
 
 
-def identity_of(members: Sequence[Mapping[str, str]]) -> dict[str, str]:
+def identity_of(members: Sequence[Identity]) -> dict[str, str]:
     """The combined identity, for example ``{"kind": "all_of", "1.kind": "delta", "1.path": ...}``."""
     fields = {f"{number}.{key}": value for number, member in enumerate(members, 1) for key, value in member.items()}
     return {"kind": KIND, **fields}
 
 
-def member_identities(identity: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
+def member_identities(identity: Identity) -> tuple[Identity, ...]:
     members: dict[int, dict[str, str]] = {}
     for name, value in identity.items():
         number, dot, key = name.partition(".")
         if dot and number.isdecimal():
             members.setdefault(int(number), {})[key] = value
     if len(members) < FEWEST:
-        raise SinkUnreadable(
-            "sink-identity",
-            "The recorded identity of the sink does not have the outputs that it writes into",
-            expected='{"kind": "all_of", "1.kind": ..., "2.kind": ...}',
-            found=str(dict(identity)),
-        )
+        expected = '{"kind": "all_of", "1.kind": ..., "2.kind": ...}'
+        raise malformed_identity(identity, "does not have the outputs that it writes into", expected)
     return tuple(members[number] for number in sorted(members))
 
 
@@ -86,7 +94,7 @@ ENTRIES = (
 )
 
 
-def open_all_of_output(identity: Mapping[str, str]) -> AllOfOutput:
+def open_all_of_output(identity: Identity) -> AllOfOutput:
     return AllOfOutput(open_each(identity))
 
 
@@ -115,10 +123,10 @@ class AllOfOutput(Output):
         for _, member in sorted(zip(is_of, self._members, strict=True), key=itemgetter(0)):
             member.claim(owner)
 
-    def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:
+    def cut_after(self, batch: int, recorded: LogEntries) -> Cut:
         return _together(batch, tuple(member.cut_after(batch, recorded) for member in self._members))
 
-    def cut(self, cut: Cut, recorded: Mapping[int, str], backup: WriteStore) -> None:
+    def cut(self, cut: Cut, recorded: LogEntries, backup: WriteStore) -> None:
         if not cut.batches:
             return
         parts = self._parts(cut.members, backup)
@@ -148,7 +156,7 @@ class AllOfOutput(Output):
     def staged(self, operation: str) -> AllOfOutput:
         return AllOfOutput([member.staged(operation) for member in self._members])
 
-    def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
+    def stage(self, operation: str, after: int, recorded: LogEntries) -> None:
         if not self.traits.swaps:
             self._refuse_swap()
         for member in self._members:
@@ -159,7 +167,7 @@ class AllOfOutput(Output):
         members = tuple(member.swap_of(operation, stream_id, after) for member in self._members)
         return Swap(operation, stream_id, NONE_YET if written is None else written, members)
 
-    def whole(self, recorded: Mapping[int, str]) -> Cut:
+    def whole(self, recorded: LogEntries) -> Cut:
         return _together(NONE_YET, tuple(member.whole(recorded) for member in self._members))
 
     def check_swap(self, swap: Swap, backup: WriteStore) -> None:
@@ -233,7 +241,7 @@ class AllOfSink(Sink):
     def connectors(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for member in self.members for name in member.connectors))
 
-    def identity(self) -> Mapping[str, str]:
+    def identity(self) -> Identity:
         return identity_of([member.identity() for member in self.members])
 
     def staged(self, operation: str, /) -> AllOfSink:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from slackwater.core.errors import PipelineError, Refused
-from slackwater.core.sink import CatalogueEntry, Delivery, Traits, WriteContext, WriterCalls
+from slackwater.core.sink import CatalogueEntry, Delivery, Identity, Traits, WriteContext, WriterCalls
 from slackwater.sinks.common.contract import OpaqueOutput, PlacelessSink, Sink
 from slackwater.sinks.common.problem import is_text, option_strings, refuse_partitions
 from slackwater.sinks.common.registry import SinkKind
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 
-def _placeless(kind: str, traits: Traits, _identity: Mapping[str, str]) -> OpaqueOutput:
+def _placeless(kind: str, traits: Traits, _identity: Identity) -> OpaqueOutput:
     return OpaqueOutput(kind, traits, None)
 
 
@@ -100,7 +100,7 @@ def foreach(function: Callable[[Row], Any] | SupportsProcess) -> ForeachSink:
     return ForeachSink(function)
 
 
-def recognise_foreach(calls: WriterCalls) -> Mapping[str, str] | None:
+def recognise_foreach(calls: WriterCalls) -> Identity | None:
     return {"kind": "foreach"} if calls.function == "foreach" else None
 
 
@@ -128,7 +128,7 @@ class MemorySink(Sink):
     traits = MEMORY_TRAITS
     output_modes = ("append", "complete")
 
-    def identity(self) -> Mapping[str, str]:
+    def identity(self) -> Identity:
         return {"kind": self.kind, "name": self.name}
 
     def check(self, _frame: DataFrame, context: WriteContext, /) -> None:
@@ -164,11 +164,11 @@ def memory(name: str) -> MemorySink:
     return MemorySink(name)
 
 
-def open_memory_output(identity: Mapping[str, str]) -> OpaqueOutput:
+def open_memory_output(identity: Identity) -> OpaqueOutput:
     return OpaqueOutput("memory", MEMORY_TRAITS, f"memory table {identity.get('name')}")
 
 
-def recognise_memory(calls: WriterCalls) -> Mapping[str, str] | None:
+def recognise_memory(calls: WriterCalls) -> Identity | None:
     """The identity of a writer's output; the table is named after its query."""
     if calls.format != "memory" or calls.function or calls.table:
         return None

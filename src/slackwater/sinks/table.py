@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError, SinkUnchecked, SlackwaterError
-from slackwater.core.sink import CatalogueEntry, Delivery, Traits, WriteContext, WriterCalls
+from slackwater.core.sink import CatalogueEntry, Delivery, Identity, Traits, WriteContext, WriterCalls
 from slackwater.sinks.common.contract import OpaqueOutput, Output, Sink
 from slackwater.sinks.common.directory import absolute
 from slackwater.sinks.common.problem import is_text, option_strings, table_unchecked
@@ -68,7 +68,7 @@ class TableSink(Sink):
     def connectors(self) -> tuple[str, ...]:
         return CONNECTORS.get(self.format, ())
 
-    def identity(self) -> Mapping[str, str]:
+    def identity(self) -> Identity:
         return {"kind": self.kind, "name": self.name, "format": self.format}
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
@@ -193,7 +193,7 @@ class _Marked(OpaqueOutput):
         return None
 
 
-def open_table_output(identity: Mapping[str, str]) -> Output:
+def open_table_output(identity: Identity) -> Output:
     """The output at the files' place, which Spark's catalog had to show.
 
     A file table at a known location is the file sink's directory: it can be cut.
@@ -210,7 +210,7 @@ def open_table_output(identity: Mapping[str, str]) -> Output:
     return OpaqueOutput("table", table_traits(table_format), location)
 
 
-def by_place(identity: Mapping[str, str]) -> Mapping[str, str] | None:
+def by_place(identity: Identity) -> Identity | None:
     """A file table as the file sink's output at its location, as in ``--sink``."""
     path, table_format = identity.get("path"), identity.get("format", "")
     if not path or table_format not in FILE_FORMATS:
@@ -218,18 +218,18 @@ def by_place(identity: Mapping[str, str]) -> Mapping[str, str] | None:
     return {"kind": "files", "format": table_format, "path": local_path_of(path) or path}
 
 
-def are_comparable(known: Mapping[str, str], now: Mapping[str, str]) -> bool:
+def are_comparable(known: Identity, now: Identity) -> bool:
     """Return whether both are by name, or both by path: only the catalog maps names to paths."""
     return (_path_of(known) is None) == (_path_of(now) is None)
 
 
-def _path_of(identity: Mapping[str, str]) -> str | None:
+def _path_of(identity: Identity) -> str | None:
     table_format, name = identity.get("format", ""), identity.get("name", "")
     path = name.removeprefix(f"{table_format}.")
     return path if table_format in CONNECTORS and path != name and "/" in path else None
 
 
-def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
+def recognise(calls: WriterCalls) -> Identity | None:
     """The identity for ``toTable``, or for a Delta or Iceberg table at a path, which skips existing batches."""
     if calls.function:
         return None

@@ -22,12 +22,13 @@ from slackwater.core.facts import Fact, Unknown
 from slackwater.core.masking import mask
 from slackwater.core.records import GenerationRecord
 from slackwater.core.settings import Settings, load
+from slackwater.core.sink import Identity
 from slackwater.diagnose.catalogue import error_codes
 from slackwater.diagnose.doctor import Diagnosis, diagnose
 from slackwater.diagnose.error_texts import explained, recognise
 from slackwater.facts.collect import facts_of_location, facts_of_stream
 from slackwater.ledger.workspace import Workspace, generation_in_use, open_workspace, stream_at
-from slackwater.sinks.common.registry import Identity, identity_at
+from slackwater.sinks.common.registry import identity_at
 from slackwater.storage.local import exists
 from slackwater.storage.open import is_uri, open_read_store, resolved
 from slackwater.storage.protocols import ReadStore

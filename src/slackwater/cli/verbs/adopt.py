@@ -22,7 +22,7 @@ from slackwater.core.commands import command, output_command, session_words
 from slackwater.core.errors import NotFound, PipelineError, Refused, UsageError, unreachable
 from slackwater.core.records import STREAM_NAME, WATCHED, GenerationRecord, StreamRecord
 from slackwater.core.reference import absolute_path
-from slackwater.core.sink import WriterCalls, sink_text
+from slackwater.core.sink import Identity, WriterCalls, sink_text
 from slackwater.core.units import counted
 from slackwater.facts.collect import facts_of_stream
 from slackwater.ledger.lease_keeper import LeaseKeeper
@@ -37,7 +37,7 @@ from slackwater.operations.apply.operation import QueryRuntime
 from slackwater.operations.check_home import check_home
 from slackwater.runtime.loader import full_reference, is_application
 from slackwater.runtime.replay import SparkRuntime
-from slackwater.sinks.common.registry import UNKNOWN, Identity, is_same_sink, open_output, recognised
+from slackwater.sinks.common.registry import UNKNOWN, is_same_sink, open_output, recognised
 from slackwater.storage.open import check_no_secret, local_path_of, open_read_store
 
 SCHEMA = "slackwater.adopt/1"

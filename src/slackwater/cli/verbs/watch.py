@@ -20,9 +20,9 @@ from slackwater.cli.common.stream_status import FILES_MAX
 from slackwater.core.errors import SlackwaterError, UsageError
 from slackwater.core.facts import Unknown
 from slackwater.core.masking import KNOWN_SECRETS
+from slackwater.core.sink import Identity
 from slackwater.core.units import counted, duration_text, size_text
 from slackwater.facts.collect import written_by
-from slackwater.sinks.common.registry import Identity
 from slackwater.sources import kind_of
 from slackwater.sources.common.contract import Uncounted
 from slackwater.storage.open import open_read_store

@@ -23,6 +23,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, Refused, SlackwaterError
 from slackwater.core.program import Program, parsed_program
 from slackwater.core.records import STREAM_NAME, WATCHED
+from slackwater.core.sink import Identity
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.workspace import record_move, stream_with
 from slackwater.runtime.application.writers import Start
@@ -33,7 +34,7 @@ from slackwater.runtime.run.failures import NOT_THE_USERS
 from slackwater.runtime.run.query import ApplicationCode, check_query
 from slackwater.sinks.common.changes import unsupported
 from slackwater.sinks.common.contract import Sink, of_any_query
-from slackwater.sinks.common.registry import Identity, is_same_sink, open_output, recognised
+from slackwater.sinks.common.registry import is_same_sink, open_output, recognised
 from slackwater.storage.open import check_no_secret, open_read_store
 
 if TYPE_CHECKING:

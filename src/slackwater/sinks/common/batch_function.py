@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.sink import WriteContext
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+WriteBatch: TypeAlias = "Callable[[DataFrame, int], None]"
+"""Writes a batch, as a function for ``foreachBatch``."""
 
 
 def backquoted(name: str) -> str:
@@ -37,7 +41,7 @@ class BatchFailed(Exception):
         super().__init__(" ".join(f"[{error.code}] {error}{hint}".split()))
 
 
-def batch_function(write: Callable[[DataFrame, int], None], context: WriteContext) -> Callable[[DataFrame, int], None]:
+def batch_function(write: WriteBatch, context: WriteContext) -> WriteBatch:
     """The function for ``foreachBatch``.
 
     Without its lease a run fails before writing the batch, and before Spark commits it.

@@ -11,7 +11,7 @@ import json
 import os
 import uuid
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
@@ -20,7 +20,7 @@ from slackwater.core.checkpoint import NONE_YET, Damage
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.sink import STRICT, Cut, Owner, Swap, after_batch, newest_batch
-from slackwater.sinks.common.contract import Output
+from slackwater.sinks.common.contract import LogEntries, Output
 from slackwater.storage.open import local_path_of
 from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
 
@@ -218,10 +218,10 @@ class CutTable(Output, Generic[V]):
     @abstractmethod
     def _changed(self, record: CutRecord, code: str) -> Refused: ...
 
-    def cut_after(self, batch: int, _recorded: Mapping[int, str]) -> Cut:
+    def cut_after(self, batch: int, _recorded: LogEntries) -> Cut:
         return self._planned_cut(batch)[0]
 
-    def cut(self, cut: Cut, _recorded: Mapping[int, str], backup: WriteStore) -> None:
+    def cut(self, cut: Cut, _recorded: LogEntries, backup: WriteStore) -> None:
         found = self._recorded_cut(cut, backup)
         if found is None or found[2] == "uncut":
             # Where another writer was faster than a cut that was recorded, nothing was cut: it is checked again.

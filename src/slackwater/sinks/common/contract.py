@@ -9,12 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn, TypeAlias
 
 from slackwater.core.checkpoint import NONE_YET, Damage, Depth
 from slackwater.core.errors import PipelineError, Refused
-from slackwater.core.sink import Cut, Owner, Swap, Traits, WriteContext, after_batch, cut_back
-from slackwater.sinks.common.batch_function import batch_function
+from slackwater.core.sink import Cut, Identity, Owner, Swap, Traits, WriteContext, after_batch, cut_back
+from slackwater.sinks.common.batch_function import WriteBatch, batch_function
 from slackwater.sinks.common.problem import refuse_partitions
 from slackwater.storage.protocols import ReadStore, WriteStore
 
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+
+LogEntries: TypeAlias = Mapping[int, str]
+"""Entries of a sink's own log by batch, such as the ledger's copies."""
 
 
 class Sink(ABC):
@@ -46,7 +50,7 @@ class Sink(ABC):
         return ("append", "update", "complete")
 
     @abstractmethod
-    def identity(self) -> Mapping[str, str]: ...
+    def identity(self) -> Identity: ...
 
     @property
     def connectors(self) -> tuple[str, ...]:
@@ -80,7 +84,7 @@ class Sink(ABC):
         """Start the query of the writer, with Spark's own ``start`` unless the sink is a table of the catalog."""
         return self.attach(writer, context).start()
 
-    def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
+    def batch_writer(self, context: WriteContext, /) -> WriteBatch:
         """The batch function, which skips a batch that is already in the output; asked if ``traits.combines``.
 
         The DataFrame may be persisted.
@@ -196,14 +200,14 @@ class Output(ABC):
         return None
 
     @abstractmethod
-    def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:
+    def cut_after(self, batch: int, recorded: LogEntries) -> Cut:
         """The cut of all batches after ``batch``. ``recorded`` are ledger copies of ``log()`` entries.
 
         Raises Refused if unknown, or for a foreign file.
         """
 
     @abstractmethod
-    def cut(self, cut: Cut, recorded: Mapping[int, str], backup: WriteStore) -> None:
+    def cut(self, cut: Cut, recorded: LogEntries, backup: WriteStore) -> None:
         """Remove ``cut``; ``backup`` first gets a verified copy of each file.
 
         Repeatable after any interruption. Raises Refused before any change.
@@ -286,7 +290,7 @@ class Output(ABC):
         """The staged output's path if Spark's own writers can write it there, unlike batch functions."""
         return None
 
-    def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
+    def stage(self, operation: str, after: int, recorded: LogEntries) -> None:
         """Prepare the staged output with batches up to ``after`` (-1: none) and others' rows.
 
         The swap's ``others`` are rows that it lacks. Raises Refused if impossible, or if the name is taken.
@@ -300,7 +304,7 @@ class Output(ABC):
         """
         self._refuse_swap(operation, stream_id, after)
 
-    def whole(self, recorded: Mapping[int, str]) -> Cut:
+    def whole(self, recorded: LogEntries) -> Cut:
         """Everything that a swap replaces, only to find its readers.
 
         Raises Refused if unknown.
@@ -350,6 +354,15 @@ def of_any_query(output: Output) -> Output:
     return output.of_query("")
 
 
+WITHOUT_CUT = "rebuild at the last written batch, which removes nothing"
+
+
+def uncuttable(
+    where: str | None, message: str, expected: str | None = None, found: str | None = None, hint: str = WITHOUT_CUT
+) -> Refused:
+    return Refused("sink-uncuttable", message, where=where, expected=expected, found=found, hint=hint)
+
+
 def _unstaged(where: str | None) -> Refused:
     return Refused(
         "swap-unsupported",
@@ -364,7 +377,7 @@ class PlacelessSink(Sink):
 
     __slots__ = ()
 
-    def identity(self) -> Mapping[str, str]:
+    def identity(self) -> Identity:
         """The identity without options and functions, which may change between restarts."""
         return {"kind": self.kind}
 
@@ -393,10 +406,10 @@ class OpaqueOutput(Output):
     def location(self) -> str | None:
         return self._location
 
-    def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:
+    def cut_after(self, batch: int, recorded: LogEntries) -> Cut:
         self._refuse(f"{cut_back(batch)} with {len(recorded)} recorded entries")
 
-    def cut(self, cut: Cut, recorded: Mapping[int, str], backup: WriteStore) -> None:
+    def cut(self, cut: Cut, recorded: LogEntries, backup: WriteStore) -> None:
         self._refuse(cut_back(cut.after))
 
     def check_restore(self, cut: Cut, backup: WriteStore) -> None:
@@ -415,9 +428,5 @@ class OpaqueOutput(Output):
         )
 
     def _refuse(self, what: str) -> NoReturn:
-        raise Refused(
-            "sink-uncuttable",
-            f"The output of a sink of kind {self._kind} cannot be {what}",
-            where=self.location,
-            hint="rebuild at the last written batch, which removes nothing, or use a sink that can be cut",
-        )
+        message = f"The output of a sink of kind {self._kind} cannot be {what}"
+        raise uncuttable(self.location, message, hint=f"{WITHOUT_CUT}, or use a sink that can be cut")

@@ -6,9 +6,10 @@ PostgreSQL's error codes are from its manual, appendix A.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,9 +20,17 @@ from sqlalchemy import Engine, create_engine, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from slackwater.core.errors import EnvironmentMissing, PipelineError, SinkUnreadable, StreamFailed
+from slackwater.core.errors import EnvironmentMissing, PipelineError, StreamFailed
 from slackwater.core.masking import is_secret_name, mask
-from slackwater.sinks.common.problem import TASK_ERROR, Problem, password_reference, read_password, unreadable
+from slackwater.core.sink import Identity
+from slackwater.sinks.common.problem import (
+    TASK_ERROR,
+    Problem,
+    malformed_identity,
+    password_reference,
+    read_password,
+    unreadable,
+)
 
 CONNECT_TIMEOUT_S = 10
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+_]*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?:\?(?P<query>.*))?")
@@ -144,17 +153,13 @@ def address_of(url: object, password: object = None) -> Address:
     return Address(bare, reference)
 
 
-def require_table(kind: str, identity: Mapping[str, str]) -> None:
+def require_table(kind: str, identity: Identity) -> None:
     if not identity.get("url") or not identity.get("table"):
-        raise SinkUnreadable(
-            "sink-identity",
-            "The recorded identity of the sink has no url or no table",
-            expected=f'{{"kind": "{kind}", "url": ..., "table": ...}}',
-            found=str(dict(identity)),
-        )
+        expected = f'{{"kind": "{kind}", "url": ..., "table": ...}}'
+        raise malformed_identity(identity, "has no url or no table", expected)
 
 
-def address_in(identity: Mapping[str, str], url: str = "url") -> Address:
+def address_in(identity: Identity, url: str = "url") -> Address:
     return Address(identity[url], identity.get("password"))
 
 
@@ -313,6 +318,9 @@ _BY_STATE: tuple[tuple[str, Problem], ...] = (
 )
 
 
+_BY_TEXT = ((NO_DRIVER, _NO_DRIVER), (LOGIN, _LOGIN), (UNREACHABLE, _UNREACHABLE))
+
+
 def problem_of(error: BaseException) -> Problem:
     """The problem of an exception, which Spark may quote from a task."""
     original = getattr(error, "orig", None) or error
@@ -323,13 +331,9 @@ def problem_of(error: BaseException) -> Problem:
         return replace(next(listed, Problem(own["code"], "A task of the sink failed")), found=own["text"])
     state = getattr(original, "sqlstate", None) or next(iter(SQLSTATE.findall(text)), None)
     by_state = (each for start, each in _BY_STATE if state and state.startswith(start))
-    known: Problem | None = next(by_state, None)
-    if known is None and NO_DRIVER.search(text):
-        known = _NO_DRIVER
-    if known is None and LOGIN.search(text):
-        known = _LOGIN
-    if known is None and (UNREACHABLE.search(text) or getattr(error, "connection_invalidated", False)):
-        known = _UNREACHABLE
+    by_text = (each for pattern, each in _BY_TEXT if pattern.search(text))
+    lost = [_UNREACHABLE] if getattr(error, "connection_invalidated", False) else []
+    known = next(itertools.chain(by_state, by_text, lost), None)
     lines = (line.strip() for line in text.splitlines())
     found = " ".join(line for line in lines if line and not line.startswith(_NOT_NAMING))[:500]
     return replace(known or Problem("sink-failed", "The database of the sink reports an error", LOOK_UP), found=found)

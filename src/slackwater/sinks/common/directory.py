@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cached_property
@@ -18,8 +18,9 @@ from urllib.parse import unquote, urlsplit
 from slackwater.core.checkpoint import NONE_YET, Damage
 from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
 from slackwater.core.masking import mask
-from slackwater.core.sink import Cut, Delivery, Owner, Traits, WriteContext
-from slackwater.sinks.common.contract import OpaqueOutput, Output
+from slackwater.core.sink import Cut, Delivery, Identity, Owner, Traits, WriteContext
+from slackwater.sinks.common.contract import LogEntries, OpaqueOutput, Output, uncuttable
+from slackwater.sinks.common.problem import malformed_identity
 from slackwater.storage.open import check_location, is_uri, local_file_of, open_write_store, resolved
 from slackwater.storage.protocols import WriteStore
 
@@ -126,12 +127,12 @@ class AppendOnlyOutput(OpaqueOutput, Generic[Target]):
     def claim(self, owner: Owner) -> None:
         self.target.claim(owner)
 
-    def cut_after(self, batch: int, _recorded: Mapping[int, str]) -> Cut:
+    def cut_after(self, batch: int, _recorded: LogEntries) -> Cut:
         if batch < self.last_written():
             raise self._refusal()
         return Cut(batch, ())
 
-    def cut(self, cut: Cut, _recorded: Mapping[int, str], _backup: WriteStore) -> None:
+    def cut(self, cut: Cut, _recorded: LogEntries, _backup: WriteStore) -> None:
         if cut.batches:
             raise self._refusal()
 
@@ -140,12 +141,7 @@ class AppendOnlyOutput(OpaqueOutput, Generic[Target]):
             raise self._refusal()
 
     def _refusal(self) -> Refused:
-        return Refused(
-            "sink-uncuttable",
-            self._uncuttable,
-            where=self.location,
-            hint="rebuild at the last written batch, which removes nothing",
-        )
+        return uncuttable(self.location, self._uncuttable)
 
 
 OWNER_FILE = "_slackwater.json"
@@ -309,15 +305,10 @@ class DirectoryOutput(Output):
         release(self._store, stream_id)
 
 
-def path_of(kind: str, identity: Mapping[str, str]) -> str:
+def path_of(kind: str, identity: Identity) -> str:
     path = identity.get("path")
     if not path:
-        raise SinkUnreadable(
-            "sink-identity",
-            "The recorded identity of the sink has no path",
-            expected=f'{{"kind": "{kind}", "path": ...}}',
-            found=str(dict(identity)),
-        )
+        raise malformed_identity(identity, "has no path", f'{{"kind": "{kind}", "path": ...}}')
     return path
 
 

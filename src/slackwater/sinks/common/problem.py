@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from slackwater.core.errors import PipelineError, SinkUnchecked, SinkUnreadable, StreamFailed
 from slackwater.core.masking import KNOWN_SECRETS, is_secret_name
 from slackwater.core.reference import EXPECTED, absolute_path, is_reference, read_secret, what_is_missing
-from slackwater.core.sink import WriteContext
+from slackwater.core.sink import Identity, WriteContext
 
 TASK_ERROR = re.compile(r"\[slackwater (?P<code>[a-z-]+)\] (?P<text>[^\n]+)")
 """A Slackwater error in a task; only text passes from executor to driver."""
@@ -32,6 +32,15 @@ class Problem:
 
     def failed(self, where: str) -> StreamFailed:
         return StreamFailed(self.code, self.message, where=where, found=self.found, hint=self.hint)
+
+
+def malformed_identity(identity: Identity, lacks: str, expected: str) -> SinkUnreadable:
+    return SinkUnreadable(
+        "sink-identity",
+        f"The recorded identity of the sink {lacks}",
+        expected=expected,
+        found=str(dict(identity)),
+    )
 
 
 def unreadable(error: StreamFailed) -> SinkUnreadable:

@@ -18,11 +18,10 @@ from typing import Any, TypeAlias
 from slackwater.core.commands import command
 from slackwater.core.errors import SinkUnknown
 from slackwater.core.registry import Registry
-from slackwater.core.sink import CatalogueEntry, Delivery, Traits, WriterCalls, sink_text
+from slackwater.core.sink import CatalogueEntry, Delivery, Identity, Traits, WriterCalls, sink_text
 from slackwater.sinks.common.contract import OpaqueOutput, Output
 from slackwater.storage.open import Location, local_path_of, open_read_store
 
-Identity: TypeAlias = Mapping[str, str]
 Reference: TypeAlias = str
 """``module:name``, imported on use: most commands need one kind, and only its output."""
 

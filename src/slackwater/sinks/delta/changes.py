@@ -28,6 +28,7 @@ from slackwater.sinks.common.changes import (
     incomplete,
     unsupported,
 )
+from slackwater.sinks.common.contract import uncuttable
 from slackwater.sinks.common.staging import Place, bring_files
 from slackwater.sinks.delta.log import KEPT, Commit, DeltaLog, DeltaSpan, backwards, kept_below, written_by
 from slackwater.sinks.delta.table import COLUMN_MAPPING, TYPES_WITH_FEATURES, DeltaVersion, create_like, damaged_files
@@ -39,13 +40,11 @@ RECORD = RecordFile("delta.json", "slackwater.delta-backup/1", CutRecord, alone=
 def check_writable(location: str, span: DeltaSpan) -> None:
     table = DeltaVersion(location, span.newest)
     if table.is_append_only or table.unwritable:
-        raise Refused(
-            "sink-uncuttable",
+        raise uncuttable(
+            location,
             "The batches cannot be cut out of the Delta table: the deltalake library cannot commit that to it",
-            where=location,
-            expected="a table with features that deltalake writes, and without delta.appendOnly",
-            found=table.unwritable or "delta.appendOnly",
-            hint="rebuild at the last written batch, which removes nothing",
+            "a table with features that deltalake writes, and without delta.appendOnly",
+            table.unwritable or "delta.appendOnly",
         )
     table.check_removable(file.path for file in span.files())
 
@@ -54,14 +53,12 @@ def check_files_removable(location: str, span: DeltaSpan) -> None:
     """Raises Refused unless the batches only added files, and other writers replaced none of them."""
     commit = span.blocking_commit()
     if commit is not None:
-        raise Refused(
-            "sink-uncuttable",
+        raise uncuttable(
+            location,
             "The batches cannot be cut out of the Delta table: another writer has changed it since, and their files "
             "cannot be removed one by one",
-            where=location,
-            expected="batches that only added files",
-            found=f"{len(span.others or (commit,))} commits of others, version {commit.version} replaced files",
-            hint="rebuild at the last written batch, which removes nothing",
+            "batches that only added files",
+            f"{len(span.others or (commit,))} commits of others, version {commit.version} replaced files",
         )
 
 

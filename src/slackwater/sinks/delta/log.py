@@ -18,6 +18,7 @@ from urllib.parse import unquote
 from slackwater.core.commands import command
 from slackwater.core.errors import FormatError, Refused
 from slackwater.core.sink import Others
+from slackwater.sinks.common.contract import WITHOUT_CUT, uncuttable
 from slackwater.storage.protocols import ReadStore
 
 FOLDER = "_delta_log"
@@ -245,15 +246,13 @@ class DeltaSpan:
         last = self._least(newest)
         if not isinstance(after, int) or (not isinstance(batches, dict) and (self._batch > after or last < newest)):
             operation = commit.note["swap"]
-            raise Refused(
-                "sink-uncuttable",
+            raise uncuttable(
+                f"version {commit.version}",
                 "The batches cannot be cut out of the Delta table: they were put in place by a swap, as one commit in "
                 "which they replace rows of each other or of older batches",
-                where=f"version {commit.version}",
-                expected=f"a commit of batch {self._batch + 1}",
-                found=f"the swap of operation {operation}",
-                hint="rebuild at the last written batch, which removes nothing, or undo: "
-                f"{command('undo', str(operation))}",
+                f"a commit of batch {self._batch + 1}",
+                f"the swap of operation {operation}",
+                f"{WITHOUT_CUT}, or undo: {command('undo', str(operation))}",
             )
         if not isinstance(batches, dict):
             self._add(Commit(commit.version, {self._app: after + 1}, commit.adds))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.checkpoint import NONE_YET, Damage, Depth
 from slackwater.core.errors import FormatError, Refused, SinkUnreadable
-from slackwater.core.sink import CatalogueEntry, Cut, Owner, Swap, Traits, WriteContext, newest_batch
+from slackwater.core.sink import CatalogueEntry, Cut, Identity, Owner, Swap, Traits, WriteContext, newest_batch
 from slackwater.sinks.common import staging
+from slackwater.sinks.common.batch_function import WriteBatch
 from slackwater.sinks.common.changes import (
     CutRecord,
     CutTable,
@@ -32,7 +33,7 @@ from slackwater.sinks.common.changes import (
     started,
     unsupported,
 )
-from slackwater.sinks.common.contract import LostMarker, Sink, SwapPart
+from slackwater.sinks.common.contract import LogEntries, LostMarker, Sink, SwapPart
 from slackwater.sinks.common.directory import OWNER_FILE, DirectoryOutput, absolute, directory, marked_traits, path_of
 from slackwater.sinks.common.problem import key_columns, not_readable_yet, option_strings, refuse_with_keys
 from slackwater.sinks.common.staging import Place, staging_of
@@ -69,7 +70,7 @@ def _version(record: CutRecord) -> int:
     return -1 if record.version is None else record.version
 
 
-def open_delta_output(identity: Mapping[str, str]) -> DeltaOutput:
+def open_delta_output(identity: Identity) -> DeltaOutput:
     return DeltaOutput(path_of("delta", identity))
 
 
@@ -122,7 +123,7 @@ class DeltaOutput(DirectoryOutput, CutTable[int]):
     def staged(self, operation: str) -> DeltaOutput:
         return DeltaOutput(str(self._staging(operation).folder))
 
-    def stage(self, operation: str, after: int, _recorded: Mapping[int, str]) -> None:
+    def stage(self, operation: str, after: int, _recorded: LogEntries) -> None:
         """The sink creates a staged table that starts empty, with the query's columns."""
         place = self._staging(operation)
         if place.start():
@@ -144,7 +145,7 @@ class DeltaOutput(DirectoryOutput, CutTable[int]):
         _, _, others = base_after(self.location, self._log, self._app(), written, after)
         return Swap(operation, stream_id, written, version=state_of(self._log), others=others)
 
-    def whole(self, _recorded: Mapping[int, str]) -> Cut:
+    def whole(self, _recorded: LogEntries) -> Cut:
         """All rows of the table, regardless of their writer and of the log."""
         if not self.exists:
             return Cut(NONE_YET, ())
@@ -425,7 +426,7 @@ class DeltaSink(Sink):
     def location(self) -> str:
         return absolute(self.path)
 
-    def identity(self) -> Mapping[str, str]:
+    def identity(self) -> Identity:
         return {"kind": self.kind, "path": self.location}
 
     def staged(self, operation: str, /) -> DeltaSink:
@@ -441,7 +442,7 @@ class DeltaSink(Sink):
         self.create_output(frame, context.partition_by)
         self._spark_table.check(frame, context.partition_by)
 
-    def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
+    def batch_writer(self, context: WriteContext, /) -> WriteBatch:
         return partial(self._spark_table.write, context)
 
     @property

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from slackwater.core.sink import BackfillDirectory, Owner
+from slackwater.core.sink import BackfillDirectory, Identity, Owner
 from slackwater.formats.compactible import SINK_LOG
 from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.directory import OWNER_FILE, read_owner
@@ -24,7 +23,7 @@ _DATA_FILE = re.compile(r"\.?part-[0-9]{5,}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f
 """Spark's names of data files and checksums, also of interrupted batches."""
 
 
-def backfill_output(sink: Mapping[str, str], path: str) -> BackfillDirectory:
+def backfill_output(sink: Identity, path: str) -> BackfillDirectory:
     # A checkpoint does not show the format of its output.
     known = sink.get("format") if sink.get("kind") == FilesSink.kind else None
     return BackfillDirectory(known or DEFAULT_FORMAT, path)
@@ -36,7 +35,7 @@ def directory_sink(sink: Sink, output: BackfillDirectory) -> FilesSink:
     return files(output.format, output.path)
 
 
-def identity(output: BackfillDirectory) -> Mapping[str, str]:
+def identity(output: BackfillDirectory) -> Identity:
     return files(output.format, output.path).identity()
 
 

@@ -27,6 +27,7 @@ from slackwater.formats.compactible import (
 )
 from slackwater.formats.text_log import split_log
 from slackwater.sinks.common.changes import RecordFile, damaged, foreign_cut, incomplete, is_at
+from slackwater.sinks.common.contract import LogEntries
 from slackwater.storage.local import keep_owner_and_mode
 from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore, hadoop_checksum_path
 
@@ -225,7 +226,7 @@ def renamed(content: str, new_uri: Callable[[str], str]) -> str:
     return "\n".join(lines)
 
 
-def lines_of(recorded: Mapping[int, str]) -> dict[int, list[str]]:
+def lines_of(recorded: LogEntries) -> dict[int, list[str]]:
     return {batch: entry_lines(content) for batch, content in recorded.items()}
 
 

@@ -17,11 +17,21 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.checkpoint import NONE_YET, Damage, Depth, SinkFile
 from slackwater.core.errors import FormatError, PipelineError, Refused, SinkUnreadable, SlackwaterError
-from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Swap, Traits, WriteContext, WriterCalls, after_batch
+from slackwater.core.sink import (
+    CatalogueEntry,
+    Cut,
+    Delivery,
+    Identity,
+    Swap,
+    Traits,
+    WriteContext,
+    WriterCalls,
+    after_batch,
+)
 from slackwater.formats.compactible import SINK_LOG, parse_file_sink_log, parse_sink_file
 from slackwater.sinks.common import staging
 from slackwater.sinks.common.changes import check_swap, check_writable, damaged, record, started
-from slackwater.sinks.common.contract import Sink, SinkLog, SwapPart
+from slackwater.sinks.common.contract import LogEntries, Sink, SinkLog, SwapPart
 from slackwater.sinks.common.directory import OWNER_FILE, DirectoryOutput, absolute, directory, path_of, size_damage
 from slackwater.sinks.common.problem import option_strings, table_unchecked
 from slackwater.sinks.common.staging import has_parent, staging_of
@@ -59,7 +69,7 @@ def files_traits(path: str) -> Traits:
     return replace(FILES_TRAITS, swaps=has_parent(path))
 
 
-def open_files_output(identity: Mapping[str, str]) -> FilesOutput:
+def open_files_output(identity: Identity) -> FilesOutput:
     path = path_of("files", identity)
     return FilesOutput(path) if "table" not in identity else FileTableOutput(path, identity["table"])
 
@@ -116,7 +126,7 @@ class FilesOutput(DirectoryOutput):
         name = self._place.relative_path(uri)
         return None if name is None or name.split("/")[0] in _NOT_DATA else name
 
-    def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:
+    def cut_after(self, batch: int, recorded: LogEntries) -> Cut:
         lines, files = self._lines(batch, recorded), list[SinkFile]()
         last = self.last_written()
         for doomed in range(batch + 1, last + 1):
@@ -129,7 +139,7 @@ class FilesOutput(DirectoryOutput):
             names.append(name)
         return Cut(batch, tuple(range(batch + 1, last + 1)), tuple(names), sum(file.size for file in files))
 
-    def cut(self, cut: Cut, recorded: Mapping[int, str], backup: WriteStore) -> None:
+    def cut(self, cut: Cut, recorded: LogEntries, backup: WriteStore) -> None:
         record = manifest.RECORD.read(backup)
         # Only in the first attempt: after an interrupted one the manifest no longer names all that the cut takes out.
         if record is None:
@@ -169,7 +179,7 @@ class FilesOutput(DirectoryOutput):
     def staged_path(self, operation: str, /) -> str:
         return str(staging_of(self._path, operation).folder)
 
-    def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
+    def stage(self, operation: str, after: int, recorded: LogEntries) -> None:
         lines = self._lines(after, recorded) if after >= 0 else {}
         self._way(operation).stage(after, lines, self._manifest, self.relative_path)
 
@@ -177,7 +187,7 @@ class FilesOutput(DirectoryOutput):
         """The swap, which keeps files of no batch, whenever written."""
         return Swap(operation, stream_id, self.last_written())
 
-    def whole(self, recorded: Mapping[int, str]) -> Cut:
+    def whole(self, recorded: LogEntries) -> Cut:
         return self.cut_after(NONE_YET, recorded)
 
     def seen_while_cut(self, cut: Cut | None) -> str | None:
@@ -252,7 +262,7 @@ class FilesOutput(DirectoryOutput):
             raise damaged(f"{backup.location}/{manifest.RECORD.name}", "the record of the cut", "no file")
         return record
 
-    def _lines(self, after: int, recorded: Mapping[int, str]) -> Lines:
+    def _lines(self, after: int, recorded: LogEntries) -> Lines:
         return self._manifest.confirmed(after, lines_of(recorded))
 
     def _way(self, operation: str) -> DirectorySwap | ManifestSwap:
@@ -352,7 +362,7 @@ class FilesSink(Sink):
     def connectors(self) -> tuple[str, ...]:
         return CONNECTORS.get(self.format, ())
 
-    def identity(self) -> Mapping[str, str]:
+    def identity(self) -> Identity:
         return {"kind": self.kind, "format": self.format, "path": self.location}
 
     @property
@@ -383,7 +393,7 @@ def files(format: str, path: str | os.PathLike[str], **options: object) -> Files
     return FilesSink(format, folder, option_strings(options, RESERVED_OPTIONS))
 
 
-def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
+def recognise(calls: WriterCalls) -> Identity | None:
     if calls.function or calls.table or calls.format not in FORMATS or "path" not in calls.options:
         return None
     return FilesSink(calls.format, calls.options["path"]).identity()

@@ -8,15 +8,15 @@ the first restart.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.errors import PipelineError, Refused
-from slackwater.core.sink import Traits, WriteContext, WriterCalls
-from slackwater.sinks.common.batch_function import run_without_output
+from slackwater.core.sink import Identity, Traits, WriteContext, WriterCalls
+from slackwater.sinks.common.batch_function import WriteBatch, run_without_output
 from slackwater.sinks.common.contract import LostMarker, OpaqueOutput, Output, Sink
 from slackwater.sinks.common.database import Address, address_in, address_of, writing
 from slackwater.sinks.common.directory import AppendOnlyOutput
@@ -186,7 +186,7 @@ KIND = "foreach_batch"
 URL = "writes_to"
 
 
-def open_foreach_batch_output(identity: Mapping[str, str]) -> Output:
+def open_foreach_batch_output(identity: Identity) -> Output:
     name = identity.get("name", "")
     if URL not in identity:
         return OpaqueOutput(KIND, UNMARKED, None)
@@ -230,7 +230,7 @@ class ForeachBatchSink(Sink):
         """Exactly-once with a declared database, else at-least-once."""
         return UNMARKED if self.writes_to is None else MARKED
 
-    def identity(self) -> Mapping[str, str]:
+    def identity(self) -> Identity:
         declared = {} if self.writes_to is None else self.writes_to.identity(URL)
         return {"kind": self.kind, "name": self.name, **declared}
 
@@ -239,7 +239,7 @@ class ForeachBatchSink(Sink):
         if self.writes_to is not None:
             MarkedOutput(self.writes_to, self.name).target.begin_epoch(context)
 
-    def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
+    def batch_writer(self, context: WriteContext, /) -> WriteBatch:
         """The function called with ``Batch``; skips batches in the declared database."""
 
         # Kept over the batches of the query: a marker that was set back is behind what this query has published.
@@ -303,5 +303,5 @@ def foreach_batch(
     return ForeachBatchSink(function, known, None if writes_to is None else address_of(writes_to, password))
 
 
-def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
+def recognise(calls: WriterCalls) -> Identity | None:
     return {"kind": "foreach_batch"} if calls.function == "foreachBatch" else None

@@ -14,7 +14,7 @@ from hashlib import sha256
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Others
 from slackwater.sinks.common.changes import CutRecord, RecordFile, occupied
-from slackwater.sinks.common.contract import SwapPart
+from slackwater.sinks.common.contract import SwapPart, uncuttable
 from slackwater.sinks.iceberg.metadata import (
     MAIN,
     Metadata,
@@ -66,14 +66,12 @@ def check_alone(location: str, span: IcebergSpan) -> None:
     """Raises Refused if others changed rows since the first cut batch."""
     others = span.others()
     if others:
-        raise Refused(
-            "sink-uncuttable",
+        raise uncuttable(
+            location,
             "The batches cannot be cut out of the Iceberg table: another writer has changed it since, and going back "
             "to an older snapshot would take out its rows, too",
-            where=location,
-            expected=f"snapshots of the stream after {span.target}",
-            found=f"{written_by(others).text} of others: snapshot {others[0].id}",
-            hint="rebuild at the last written batch, which removes nothing",
+            f"snapshots of the stream after {span.target}",
+            f"{written_by(others).text} of others: snapshot {others[0].id}",
         )
 
 

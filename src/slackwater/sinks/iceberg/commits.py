@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +42,8 @@ from slackwater.sinks.common.changes import check_folders_writable, read_only, u
 from slackwater.sinks.common.problem import CATALOGS, secret_of
 from slackwater.sinks.iceberg.metadata import (
     MAIN,
+    Difference,
+    IcebergFile,
     IcebergTable,
     Metadata,
     MetadataChange,
@@ -59,62 +61,45 @@ if TYPE_CHECKING:
     from pyiceberg.table.update import TableUpdate
 
 
-@dataclass(frozen=True, slots=True)
-class IcebergFile:
-    """``path`` is relative if below the table. ``deletes``: it deletes rows."""
-
-    path: str
-    size: int
-    rows: int
-    deletes: bool
-
-
-class Manifests:
-    def __init__(self, files: FileIO, metadata: Metadata) -> None:
-        self._io = files
-        self._prefix = metadata.location.rstrip("/") + "/"
-
-    def difference(
-        self, one: TableSnapshot | None, other: TableSnapshot | None
-    ) -> tuple[tuple[IcebergFile, ...], tuple[IcebergFile, ...]]:
-        """The files that are only in the first, and only in the other snapshot."""
-        ones, others = self._manifests(one), self._manifests(other)
-        added = self._files({path: ones[path] for path in ones.keys() - others.keys()})
-        removed = self._files({path: others[path] for path in others.keys() - ones.keys()})
-        return (
-            tuple(added[path] for path in sorted(added.keys() - removed.keys())),
-            tuple(removed[path] for path in sorted(removed.keys() - added.keys())),
-        )
-
-    def _manifests(self, snapshot: TableSnapshot | None) -> Mapping[str, ManifestFile]:
-        if snapshot is None:
-            return {}
-        try:
-            listed = read_manifest_list(self._io.new_input(snapshot.manifest_list))
-            return {one.manifest_path: one for one in listed}
-        except (OSError, ValueError, AssertionError) as error:
-            raise _unreadable(snapshot.manifest_list, error) from error
-
-    def _files(self, manifests: Mapping[str, ManifestFile]) -> dict[str, IcebergFile]:
-        found: dict[str, IcebergFile] = {}
-        for path, manifest in manifests.items():
-            try:
-                entries = manifest.fetch_manifest_entry(self._io)
-            except (OSError, ValueError, AssertionError) as error:
-                raise _unreadable(path, error) from error
-            for file in (entry.data_file for entry in entries):
-                name = file.file_path.removeprefix(self._prefix)
-                found[name] = IcebergFile(name, file.file_size_in_bytes, file.record_count, int(file.content) != 0)
-        return found
-
-
-def _unreadable(path: str, error: Exception) -> SinkUnreadable:
-    return SinkUnreadable(
-        "iceberg-manifest",
-        f"A manifest of the Iceberg table cannot be read: {error}",
-        where=path,
-        hint="restore the file from a backup; Spark cannot read this snapshot either",
+def difference(files: FileIO, metadata: Metadata, one: TableSnapshot | None, other: TableSnapshot | None) -> Difference:
+    ones, others = _manifests(files, one), _manifests(files, other)
+    added = _files(files, metadata, [ones[path] for path in ones.keys() - others.keys()])
+    removed = _files(files, metadata, [others[path] for path in others.keys() - ones.keys()])
+    return (
+        tuple(added[path] for path in sorted(added.keys() - removed.keys())),
+        tuple(removed[path] for path in sorted(removed.keys() - added.keys())),
     )
+
+
+def _manifests(files: FileIO, snapshot: TableSnapshot | None) -> dict[str, ManifestFile]:
+    if snapshot is None:
+        return {}
+    with _reading(snapshot.manifest_list):
+        return {one.manifest_path: one for one in read_manifest_list(files.new_input(snapshot.manifest_list))}
+
+
+def _files(files: FileIO, metadata: Metadata, manifests: Iterable[ManifestFile]) -> dict[str, IcebergFile]:
+    found, prefix = dict[str, IcebergFile](), metadata.location.rstrip("/") + "/"
+    for manifest in manifests:
+        with _reading(manifest.manifest_path):
+            entries = manifest.fetch_manifest_entry(files)
+        for file in (entry.data_file for entry in entries):
+            name = file.file_path.removeprefix(prefix)
+            found[name] = IcebergFile(name, file.file_size_in_bytes, file.record_count, int(file.content) != 0)
+    return found
+
+
+@contextmanager
+def _reading(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, AssertionError) as error:
+        raise SinkUnreadable(
+            "iceberg-manifest",
+            f"A manifest of the Iceberg table cannot be read: {error}",
+            where=path,
+            hint="restore the file from a backup; Spark cannot read this snapshot either",
+        ) from error
 
 
 class StoreIO(FileIO):
@@ -319,7 +304,7 @@ class IcebergCatalogTable(IcebergTable):
         return metadata_of(fields, table.metadata_location)
 
     def older(self, newest: Metadata) -> Iterator[Metadata]:
-        files = self._io(newest)
+        files = self.files(newest)
         for file in newest.log:
             with self._reading():
                 try:
@@ -330,7 +315,7 @@ class IcebergCatalogTable(IcebergTable):
             yield parse(data, file)
 
     def commit(self, base: Metadata, change: MetadataChange) -> None:
-        updates = updates_of(base, change, self._io(base))
+        updates = updates_of(base, change, self.files(base))
         # pyiceberg refuses requirements about other branches while a table has no snapshots (``AssertRefSnapshotId``).
         branches = sorted({MAIN, *change.branches} if base.snapshots else {MAIN})
         requirements: tuple[Any, ...] = (
@@ -367,16 +352,13 @@ class IcebergCatalogTable(IcebergTable):
         if local is not None:
             check_folders_writable(Path(local, "metadata"))
 
-    def manifests(self, newest: Metadata) -> Manifests:
-        return Manifests(self._io(newest), newest)
-
-    def _io(self, newest: Metadata) -> FileIO:
+    def files(self, newest: Metadata) -> FileIO:
         if self._files is None:
             raise ValueError(newest.file)
         return self._files
 
     def size(self, newest: Metadata, name: str) -> int:
-        return len(self._io(newest).new_input(f"{newest.location.rstrip('/')}/{name}"))
+        return len(self.files(newest).new_input(f"{newest.location.rstrip('/')}/{name}"))
 
     @contextmanager
     def _opened(self) -> Iterator[Catalog]:

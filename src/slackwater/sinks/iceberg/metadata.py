@@ -16,14 +16,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slackwater.core.errors import EnvironmentMissing, FormatError, Refused, SinkUnreadable
 from slackwater.sinks.common.changes import check_writable
 from slackwater.storage.protocols import LEFTOVER, WriteStore
 
 if TYPE_CHECKING:
-    from slackwater.sinks.iceberg.commits import Manifests
+    from pyiceberg.io import FileIO
 
 
 PROPERTY = "slackwater.written"
@@ -269,6 +269,20 @@ def version_path(number: int, ending: str = ".metadata.json") -> str:
     return f"{FOLDER}/v{number}{ending}"
 
 
+@dataclass(frozen=True, slots=True)
+class IcebergFile:
+    """``path`` is relative if below the table. ``deletes``: it deletes rows."""
+
+    path: str
+    size: int
+    rows: int
+    deletes: bool
+
+
+Difference: TypeAlias = tuple[tuple[IcebergFile, ...], tuple[IcebergFile, ...]]
+"""The files that are only in the first, and only in the second snapshot."""
+
+
 class IcebergTable(ABC):
     """Keeps a table's newest version; only one writer can add the next."""
 
@@ -292,9 +306,14 @@ class IcebergTable(ABC):
     def check_writable(self) -> None:
         """Raises Refused unless this user may commit, as far as known."""
 
+    def difference(self, newest: Metadata, one: TableSnapshot | None, other: TableSnapshot | None) -> Difference:
+        """Raises EnvironmentMissing without pyiceberg."""
+        found: Difference = _commits().difference(self.files(newest), newest, one, other)
+        return found
+
     @abstractmethod
-    def manifests(self, newest: Metadata) -> Manifests:
-        """A reader of manifests. Raises EnvironmentMissing without pyiceberg."""
+    def files(self, newest: Metadata) -> FileIO:
+        """Reads the table's files."""
 
     @abstractmethod
     def size(self, newest: Metadata, name: str) -> int:
@@ -367,11 +386,9 @@ class DirectoryTable(IcebergTable):
     def check_writable(self) -> None:
         check_writable(self._store, FOLDER)
 
-    def manifests(self, newest: Metadata) -> Manifests:
-        require_library()
-        from slackwater.sinks.iceberg.commits import Manifests, StoreIO  # noqa: PLC0415 - needs pyiceberg
-
-        return Manifests(StoreIO(self._store, newest.location), newest)
+    def files(self, newest: Metadata) -> FileIO:
+        files: FileIO = _commits().StoreIO(self._store, newest.location)
+        return files
 
     def size(self, newest: Metadata, name: str) -> int:
         del newest

@@ -5,23 +5,21 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any
 
 from slackwater.core.checkpoint import NONE_YET
-from slackwater.core.errors import SinkUnreadable
-from slackwater.core.sink import CatalogueEntry, Owner, Swap
+from slackwater.core.sink import CatalogueEntry, Identity, Owner, Swap
 from slackwater.sinks.common.changes import record, started, unsupported
-from slackwater.sinks.common.contract import OpaqueOutput, Output, SwapPart
+from slackwater.sinks.common.contract import LogEntries, OpaqueOutput, Output, SwapPart
 from slackwater.sinks.common.directory import OWNER_FILE, DirectoryOutput, check_claim, marked_traits, parse_owner
+from slackwater.sinks.common.problem import malformed_identity
 from slackwater.sinks.iceberg.changes import (
     branch_state,
     check_kept,
     check_own,
     conflict,
-    moved,
     replaced_branch,
     replaced_mark,
     staged_branch,
@@ -39,7 +37,7 @@ from slackwater.sinks.iceberg.metadata import (
     version_path,
 )
 from slackwater.sinks.iceberg.names import CatalogSettings, parts_of, settings_of
-from slackwater.sinks.iceberg.table_output import ATTEMPTS, IcebergTableOutput
+from slackwater.sinks.iceberg.table_output import IcebergTableOutput
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
 
@@ -70,17 +68,13 @@ _VERSION_MAX = 2
 """In later format versions a snapshot numbers its rows."""
 
 
-def open_iceberg_output(identity: Mapping[str, str]) -> Output:
+def open_iceberg_output(identity: Identity) -> Output:
     if identity.get("path"):
         return IcebergOutput(identity["path"], identity.get("branch", MAIN))
     table, branch = identity.get("table"), identity.get("branch", MAIN)
     if not table:
-        raise SinkUnreadable(
-            "sink-identity",
-            "The recorded identity of the sink has neither a path nor a table",
-            expected='{"kind": "iceberg", "path": ...} or {"kind": "iceberg", "table": ...}',
-            found=str(dict(identity)),
-        )
+        expected = '{"kind": "iceberg", "path": ...} or {"kind": "iceberg", "table": ...}'
+        raise malformed_identity(identity, "has neither a path nor a table", expected)
     catalog, *identifier = parts_of(table)
     # A name without a namespace is that of a table in Spark's default one.
     settings = settings_of(catalog) if len(identifier) > 1 else None
@@ -97,24 +91,15 @@ class CatalogOutput(IcebergTableOutput):
     traits = ICEBERG_TRAITS
 
     def __init__(self, table: str, settings: CatalogSettings, branch: str = MAIN) -> None:
-        super().__init__(branch)
+        super().__init__(branch, f"iceberg table {table}", table)
         self._settings = settings
-        self._name = table
 
     @cached_property
     def _table(self) -> IcebergTable:
         require_library()
         from slackwater.sinks.iceberg.commits import IcebergCatalogTable  # noqa: PLC0415 - needs pyiceberg
 
-        return IcebergCatalogTable(self._settings, parts_of(self._name)[1:], self._where)
-
-    @property
-    def _where(self) -> str:
-        return f"iceberg table {self._name}"
-
-    @property
-    def _reader_path(self) -> str:
-        return self._name
+        return IcebergCatalogTable(self._settings, parts_of(self._reader_path)[1:], self._where)
 
     def owner(self) -> Owner | None:
         newest = self._newest()
@@ -126,32 +111,27 @@ class CatalogOutput(IcebergTableOutput):
 
     def claim(self, owner: Owner) -> None:
         """Claim an existing table only: the sink creates a missing table first."""
-        for _ in range(ATTEMPTS):
-            newest = self._newest()
-            known = None if newest is None else self._owner_in(newest)
-            if newest is None or known == owner:
-                return
+
+        def claimed(newest: Metadata) -> MetadataChange | None:
+            known = self._owner_in(newest)
             if known is not None:
                 check_claim(known, owner, self.location)
-            # The commit is conditional: an owner that was recorded meanwhile is found in the next attempt.
-            with suppress(FileExistsError):
-                self._table.commit(newest, MetadataChange(properties={OWNER: json.dumps(asdict(owner))}))
-                return
-        raise moved(self.location)
+            return None if known == owner else MetadataChange(properties={OWNER: json.dumps(asdict(owner))})
+
+        # The commit is conditional: an owner that was recorded meanwhile is found in the next attempt.
+        self._follow(claimed)
 
     def release(self, stream_id: str) -> None:
-        for _ in range(ATTEMPTS):
-            newest = self._newest()
-            known = None if newest is None else self._owner_in(newest)
-            if newest is None or known is None or known.stream_id != stream_id or self._table.lack(newest):
-                return
-            with suppress(FileExistsError):
-                self._table.commit(newest, MetadataChange(properties={OWNER: None}))
-                return
-        raise moved(self.location)
+        def released(newest: Metadata) -> MetadataChange | None:
+            known = self._owner_in(newest)
+            if known is None or known.stream_id != stream_id or self._table.lack(newest):
+                return None
+            return MetadataChange(properties={OWNER: None})
+
+        self._follow(released)
 
     def staged(self, operation: str) -> CatalogOutput:
-        return CatalogOutput(self._name, self._settings, staged_branch(operation))
+        return CatalogOutput(self._reader_path, self._settings, staged_branch(operation))
 
 
 class IcebergOutput(IcebergTableOutput, DirectoryOutput):
@@ -163,21 +143,13 @@ class IcebergOutput(IcebergTableOutput, DirectoryOutput):
     traits = ICEBERG_TRAITS
 
     def __init__(self, path: str, branch: str = MAIN, name: str = "") -> None:
-        IcebergTableOutput.__init__(self, branch)
         DirectoryOutput.__init__(self, path)
+        IcebergTableOutput.__init__(self, branch, self._place.location, name or path)
         self._name = name
 
     @cached_property
     def _table(self) -> IcebergTable:
         return DirectoryTable(self._store)
-
-    @property
-    def _where(self) -> str:
-        return self._place.location
-
-    @property
-    def _reader_path(self) -> str:
-        return self._name or self._path
 
     def _owner_in(self, _metadata: Metadata) -> Owner | None:
         """The owner in a file of the directory."""
@@ -215,7 +187,7 @@ class IcebergQueryTable(IcebergOutput):
     def staged_path(self, operation: str, /) -> str:
         return f"{self._path.rstrip('/')}/{_second_folder(operation)}"
 
-    def stage(self, operation: str, after: int, _recorded: Mapping[int, str]) -> None:
+    def stage(self, operation: str, after: int, _recorded: LogEntries) -> None:
         metadata = self._for_swap()
         self._check_start(after)
         version = int(metadata.fields["format-version"])

@@ -8,13 +8,14 @@ is the stream's.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError
-from slackwater.core.sink import Traits, WriteContext
+from slackwater.core.sink import Identity, Traits, WriteContext
+from slackwater.sinks.common.batch_function import WriteBatch
 from slackwater.sinks.common.changes import unsupported
 from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.directory import absolute, directory
@@ -68,7 +69,7 @@ class IcebergSink(Sink):
     def name(self) -> IcebergName:
         return in_directory(self.location, self.branch) if self.path else IcebergName(self.table, branch=self.branch)
 
-    def identity(self) -> Mapping[str, str]:
+    def identity(self) -> Identity:
         named = {"path": self.location} if self.path else {"table": self.table}
         return {"kind": self.kind, **named, **({} if self.branch == MAIN else {"branch": self.branch})}
 
@@ -86,7 +87,7 @@ class IcebergSink(Sink):
         self.create_output(frame, context.partition_by)
         self._spark_table.check(frame, context)
 
-    def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
+    def batch_writer(self, context: WriteContext, /) -> WriteBatch:
         return partial(self._spark_table.write, context)
 
     @property

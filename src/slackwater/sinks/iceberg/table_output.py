@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
 
 from slackwater.core.checkpoint import NONE_YET, Damage, Depth
 from slackwater.core.errors import FormatError, Refused, SinkUnreadable
@@ -26,7 +25,7 @@ from slackwater.sinks.common.changes import (
     started,
     unsupported,
 )
-from slackwater.sinks.common.contract import LostMarker, SwapPart
+from slackwater.sinks.common.contract import LogEntries, LostMarker, SwapPart, uncuttable
 from slackwater.sinks.common.directory import size_damage
 from slackwater.sinks.common.problem import not_readable_yet
 from slackwater.sinks.iceberg import changes
@@ -44,6 +43,7 @@ from slackwater.sinks.iceberg.changes import (
 from slackwater.sinks.iceberg.metadata import (
     FOLDER,
     MAIN,
+    IcebergFile,
     IcebergTable,
     Metadata,
     MetadataChange,
@@ -55,9 +55,6 @@ from slackwater.sinks.iceberg.metadata import (
 )
 from slackwater.storage.protocols import WriteStore
 
-if TYPE_CHECKING:
-    from slackwater.sinks.iceberg.commits import IcebergFile
-
 ATTEMPTS = 20
 """How many commits of other writers an independent commit tries to follow before it fails."""
 
@@ -68,21 +65,15 @@ class IcebergTableOutput(CutTable[Metadata]):
     cut_records = changes.RECORD
     version_noun = "snapshot"
 
-    def __init__(self, branch: str) -> None:
+    def __init__(self, branch: str, where: str, reader_path: str) -> None:
         self._branch = branch
+        self._where = where
+        self._reader_path = reader_path
 
     @property
     @abstractmethod
     def _table(self) -> IcebergTable:
         """The open table; reaches store or catalog only on reading."""
-
-    @property
-    @abstractmethod
-    def _where(self) -> str: ...
-
-    @property
-    @abstractmethod
-    def _reader_path(self) -> str: ...
 
     @abstractmethod
     def _owner_in(self, metadata: Metadata) -> Owner | None: ...
@@ -114,7 +105,7 @@ class IcebergTableOutput(CutTable[Metadata]):
         has_rows = marked < 0 and current is not None and current.summary.get("total-records") != "0"
         return LostMarker("delete all rows of the table") if has_rows else None
 
-    def stage(self, operation: str, after: int, _recorded: Mapping[int, str]) -> None:
+    def stage(self, operation: str, after: int, _recorded: LogEntries) -> None:
         metadata = self._for_swap()
         if branch_state(metadata, operation) is not None:
             return
@@ -142,7 +133,7 @@ class IcebergTableOutput(CutTable[Metadata]):
         state = state_of(metadata, older(metadata))
         return Swap(operation, stream_id, self._written(metadata), version=state, others=others)
 
-    def whole(self, _recorded: Mapping[int, str]) -> Cut:
+    def whole(self, _recorded: LogEntries) -> Cut:
         """All rows; works even if snapshots before the first batch have expired, unlike a cut."""
         metadata = self._newest()
         if metadata is None or metadata.current is None:
@@ -181,14 +172,7 @@ class IcebergTableOutput(CutTable[Metadata]):
         """Drop the branch; ``expire_snapshots`` deletes the files."""
         branch = staged_branch(operation) if part == "staged" else replaced_branch(operation)
         # The stream may be running when what it replaced is removed.
-        for _ in range(ATTEMPTS):
-            metadata = self._newest()
-            if metadata is None or branch_state(metadata, operation) != part:
-                return
-            with suppress(FileExistsError):
-                self._table.commit(metadata, change_of({branch: None}))
-                return
-        raise changes.moved(self.location)
+        self._follow(lambda newest: change_of({branch: None}) if branch_state(newest, operation) == part else None)
 
     def was_read(self, offsets: Iterable[str], cut: Cut) -> bool:
         places = set[int]()
@@ -251,6 +235,18 @@ class IcebergTableOutput(CutTable[Metadata]):
             raise changes.conflict(self.location, f"the branch {replaced_branch(swap.operation)}", "no such branch")
         return state == "replaced"
 
+    def _follow(self, change_after: Callable[[Metadata], MetadataChange | None]) -> None:
+        """Commit an independent change after the commits of other writers; ``None``: there is nothing to change."""
+        for _ in range(ATTEMPTS):
+            newest = self._newest()
+            change = None if newest is None else change_after(newest)
+            if newest is None or change is None:
+                return
+            with suppress(FileExistsError):
+                self._table.commit(newest, change)
+                return
+        raise changes.moved(self.location)
+
     def _commit(self, base: Metadata, change: MetadataChange) -> None:
         try:
             self._table.commit(base, change)
@@ -278,14 +274,8 @@ class IcebergTableOutput(CutTable[Metadata]):
     def _check_cuttable(self, metadata: Metadata) -> None:
         lack = self._table.lack(metadata)
         if lack is not None:
-            raise Refused(
-                "sink-uncuttable",
-                "The batches cannot be cut out of the Iceberg table: nothing can be committed to it without Spark",
-                where=self.location,
-                expected=lack[0],
-                found=lack[1],
-                hint="rebuild at the last written batch, which removes nothing",
-            )
+            message = "The batches cannot be cut out of the Iceberg table: nothing can be committed to it without Spark"
+            raise uncuttable(self.location, message, *lack)
 
     def _state(self, record: CutRecord, version: Metadata) -> TableState:
         older = self._table.older
@@ -336,7 +326,7 @@ class IcebergTableOutput(CutTable[Metadata]):
         """The files that one snapshot has and another lacks, and their rows; ``None`` if rows were replaced, too."""
         known = metadata.snapshots
         head, target = (None if number is None else known[number] for number in (one, other))
-        added, removed = self._table.manifests(metadata).difference(head, target)
+        added, removed = self._table.difference(metadata, head, target)
         replaced = removed or any(file.deletes for file in added)
         return added, None if replaced else sum(file.rows for file in added)
 

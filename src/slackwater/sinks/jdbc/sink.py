@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -12,7 +12,8 @@ from sqlalchemy.exc import NoSuchTableError
 
 from slackwater.core.errors import PipelineError, StreamFailed
 from slackwater.core.masking import is_secret_name
-from slackwater.core.sink import WriteContext
+from slackwater.core.sink import Identity, WriteContext
+from slackwater.sinks.common.batch_function import WriteBatch
 from slackwater.sinks.common.contract import LostMarker, Sink
 from slackwater.sinks.common.database import (
     Address,
@@ -45,7 +46,7 @@ def staged_prefix(stream_id: str, table: str) -> str:
     return f"slackwater_stage_{sha256(f'{stream_id}/{table}'.encode()).hexdigest()[:12]}"
 
 
-def open_jdbc_output(identity: Mapping[str, str]) -> JdbcOutput:
+def open_jdbc_output(identity: Identity) -> JdbcOutput:
     require_table("jdbc", identity)
     return JdbcOutput(address_in(identity), identity["table"])
 
@@ -102,7 +103,7 @@ class JdbcSink(Sink):
     def connectors(self) -> tuple[str, ...]:
         return ("postgresql",) if (self.jdbc_url or "").startswith("jdbc:postgresql:") else ()
 
-    def identity(self) -> Mapping[str, str]:
+    def identity(self) -> Identity:
         return {"kind": self.kind, **self.address.identity(), "table": self.table}
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
@@ -138,7 +139,7 @@ class JdbcSink(Sink):
             quote = connection.dialect.identifier_preparer.quote_identifier
             check_logged(connection, ".".join(map(quote, self.table.rsplit(".", 1))), target.location)
 
-    def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
+    def batch_writer(self, context: WriteContext, /) -> WriteBatch:
         from slackwater.sinks.jdbc.writer import JdbcWriter  # noqa: PLC0415 - heavy; only a run pays for it
 
         return JdbcWriter(JdbcOutput(self.address, self.table).target, context, self).write

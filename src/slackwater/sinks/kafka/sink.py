@@ -7,19 +7,21 @@ https://github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md. Its cli
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from slackwater.core.checkpoint import Damage, Depth
-from slackwater.core.errors import EnvironmentMissing, PipelineError, SinkUnreadable
-from slackwater.core.sink import CatalogueEntry, Delivery, Traits, WriteContext, WriterCalls
+from slackwater.core.errors import EnvironmentMissing, PipelineError
+from slackwater.core.sink import CatalogueEntry, Delivery, Identity, Traits, WriteContext, WriterCalls
+from slackwater.sinks.common.batch_function import WriteBatch
 from slackwater.sinks.common.contract import LostMarker, OpaqueOutput, Output, Sink
 from slackwater.sinks.common.directory import AppendOnlyOutput, MarkerTarget, marked_traits
 from slackwater.sinks.common.problem import (
     is_text,
+    malformed_identity,
     option_strings,
     password_reference,
     read_password,
@@ -118,7 +120,7 @@ def cluster_of(servers: str, options: Mapping[str, str], password: object) -> Cl
     return Cluster(servers, recorded, reference, others)
 
 
-def cluster_in(identity: Mapping[str, str]) -> Cluster:
+def cluster_in(identity: Identity) -> Cluster:
     settings = {name.removeprefix(PREFIX): value for name, value in identity.items() if name.startswith(PREFIX)}
     servers = identity["bootstrap_servers"]
     return Cluster(servers, settings, identity.get("password"), _KNOWN.get(_key(servers, settings), {}))
@@ -206,17 +208,13 @@ ENTRIES = (
 )
 
 
-def open_kafka_output(identity: Mapping[str, str]) -> Output:
+def open_kafka_output(identity: Identity) -> Output:
     topic = identity.get("topic", "")
     if MARKER not in identity:
         return OpaqueOutput("kafka", AT_LEAST_ONCE, f"Kafka topic {topic}", topic)
     if not topic or not identity.get("bootstrap_servers"):
-        raise SinkUnreadable(
-            "sink-identity",
-            "The recorded identity of the sink has no topic or no servers",
-            expected='{"kind": "kafka", "topic": ..., "marker_topic": ..., "bootstrap_servers": ...}',
-            found=str(dict(identity)),
-        )
+        expected = '{"kind": "kafka", "topic": ..., "marker_topic": ..., "bootstrap_servers": ...}'
+        raise malformed_identity(identity, "has no topic or no servers", expected)
     return MarkedTopicOutput(TopicAddress(cluster_in(identity), topic, identity[MARKER]))
 
 
@@ -270,7 +268,7 @@ class KafkaSink(Sink):
     traits = AT_LEAST_ONCE
     connectors = ("kafka",)
 
-    def identity(self) -> Mapping[str, str]:
+    def identity(self) -> Identity:
         """The identity without servers, which may change as clusters grow and move."""
         return {"kind": self.kind, "topic": self.topic}
 
@@ -301,7 +299,7 @@ class ExactlyOnceKafkaSink(Sink):
     kind = "kafka"
     traits = EXACTLY_ONCE
 
-    def identity(self) -> Mapping[str, str]:
+    def identity(self) -> Identity:
         names = {"kind": self.kind, "topic": self.address.topic, MARKER: self.address.marker}
         return {**names, **self.address.cluster.identity()}
 
@@ -319,7 +317,7 @@ class ExactlyOnceKafkaSink(Sink):
         self.target.check()
         self.target.begin_epoch(context)
 
-    def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
+    def batch_writer(self, context: WriteContext, /) -> WriteBatch:
         from slackwater.sinks.kafka.writer import write_batch  # noqa: PLC0415 - heavy; only a run pays for it
 
         return partial(write_batch, self.target, context)
@@ -374,7 +372,7 @@ def kafka(
     return KafkaSink(topic, bootstrap_servers, option_strings(options, reserved))
 
 
-def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
+def recognise(calls: WriterCalls) -> Identity | None:
     """The identity of a writer's output; each row names its topic if the writer has none."""
     if calls.format != "kafka" or calls.function or calls.table:
         return None

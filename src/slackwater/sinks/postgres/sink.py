@@ -6,14 +6,15 @@ Newest batch and owner are from the marker's row.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from slackwater.core.checkpoint import NONE_YET, Damage, Depth
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, Refused
-from slackwater.core.sink import Cut, Owner, Swap, Traits, WriteContext, after_batch, newest_batch
+from slackwater.core.sink import Cut, Identity, Owner, Swap, Traits, WriteContext, after_batch, newest_batch
+from slackwater.sinks.common.batch_function import WriteBatch
 from slackwater.sinks.common.changes import (
     SwapRecord,
     check_swap,
@@ -25,7 +26,7 @@ from slackwater.sinks.common.changes import (
     start,
     started,
 )
-from slackwater.sinks.common.contract import LostMarker, Output, Sink, SwapPart
+from slackwater.sinks.common.contract import WITHOUT_CUT, LogEntries, LostMarker, Output, Sink, SwapPart, uncuttable
 from slackwater.sinks.common.database import (
     Address,
     address_in,
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 
-def open_postgres_output(identity: Mapping[str, str]) -> PostgresOutput:
+def open_postgres_output(identity: Identity) -> PostgresOutput:
     require_table("postgres", identity)
     kept = identity.get("keep_batch_id") == "true"
     return PostgresOutput(address_in(identity), table_name(identity["table"]), keep_batch_id=kept)
@@ -115,7 +116,7 @@ class PostgresOutput(Output):
         elif newest is not None and newest > written:
             yield Damage(str(self._table), "foreign", expected, f"rows of batch {newest}")
 
-    def cut_after(self, batch: int, _recorded: Mapping[int, str]) -> Cut:
+    def cut_after(self, batch: int, _recorded: LogEntries) -> Cut:
         written = self.last_written()
         if batch >= written:
             return Cut(batch, ())
@@ -125,7 +126,7 @@ class PostgresOutput(Output):
             found = others_after(connection, self._table, batch, written, keep_batch_id=True)
         return Cut(batch, tuple(range(batch + 1, written + 1)), rows=rows, others=found)
 
-    def cut(self, cut: Cut, _recorded: Mapping[int, str], backup: WriteStore) -> None:
+    def cut(self, cut: Cut, _recorded: LogEntries, backup: WriteStore) -> None:
         if not cut.batches:
             return
         self._check_cuttable()
@@ -171,7 +172,7 @@ class PostgresOutput(Output):
     def without_marker(self) -> PostgresOutput:
         return PostgresOutput(self.target.address, self._table, keep_batch_id=self._keep_batch_id, marked=False)
 
-    def stage(self, operation: str, after: int, _recorded: Mapping[int, str]) -> None:
+    def stage(self, operation: str, after: int, _recorded: LogEntries) -> None:
         staging = self._table.staging(operation)
         with writing(self.location):
             self.target.marker.create_table(self.target.engine)
@@ -210,7 +211,7 @@ class PostgresOutput(Output):
             )
         return Swap(operation, stream_id, written, version=state, others=found)
 
-    def whole(self, _recorded: Mapping[int, str]) -> Cut:
+    def whole(self, _recorded: LogEntries) -> Cut:
         """The whole table, without rows or files: no stream reads PostgreSQL, and a swap needs no batch ids."""
         return Cut(NONE_YET, tuple(range(self.last_written() + 1)))
 
@@ -303,13 +304,12 @@ class PostgresOutput(Output):
 
     def _check_cuttable(self) -> None:
         if not self._keep_batch_id:
-            raise Refused(
-                "sink-uncuttable",
+            raise uncuttable(
+                self.location,
                 f"Table {self._table} has no column with the batch id",
-                where=self.location,
-                expected=f"keep_batch_id=True, with a column {BATCH_COLUMN}",
-                found="rows without a batch id",
-                hint=f"rebuild at the last written batch, which removes nothing ({TABLE} has it)",
+                f"keep_batch_id=True, with a column {BATCH_COLUMN}",
+                "rows without a batch id",
+                f"{WITHOUT_CUT} ({TABLE} has it)",
             )
 
 
@@ -345,7 +345,7 @@ class PostgresSink(Sink):
             return MODES[self.mode]
         return MODES["upsert"] if self.keys else (*MODES["insert"], *MODES["replace"])
 
-    def identity(self) -> Mapping[str, str]:
+    def identity(self) -> Identity:
         kept = {"keep_batch_id": "true"} if self.keep_batch_id else {}
         return {"kind": self.kind, **self.address.identity(), "table": str(self.table), **kept}
 
@@ -380,7 +380,7 @@ class PostgresSink(Sink):
                 check_logged(connection, self.table.quoted, where)
                 self._check_privileges(connection, context)
 
-    def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
+    def batch_writer(self, context: WriteContext, /) -> WriteBatch:
         from slackwater.sinks.postgres.writer import PostgresWriter  # noqa: PLC0415 - heavy; only a run pays for it
 
         output = self._output
