@@ -209,10 +209,7 @@ class NextBatch(NamedTuple):
 
 
 class BatchLine(NamedTuple):
-    """``None`` for absent or damaged entries.
-
-    The plan pins ``settings``; the commit names ``state_ids`` (format 2).
-    """
+    """``None`` for absent or damaged entries. The plan pins ``settings``; the commit names ``state_ids`` (format 2)."""
 
     id: int
     planned: bool

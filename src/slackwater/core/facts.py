@@ -187,10 +187,7 @@ class SinkFacts(NamedTuple):
 
 
 class HistoryFacts(NamedTuple):
-    """Runs are newest first, batches newest last.
-
-    ``offsets`` copies the two newest entries of ``offsets/``.
-    """
+    """Runs are newest first, batches newest last. ``offsets`` copies the two newest entries of ``offsets/``."""
 
     runs: tuple[RunRecord, ...] = ()
     batches: tuple[BatchRecord, ...] = ()

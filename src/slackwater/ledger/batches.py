@@ -148,10 +148,7 @@ class BatchesPart(LedgerPart):
 
 class SinkMarksPart(LedgerPart):
     def record_sink_mark(self, stream: str, written: int, committed: int | None = None) -> None:
-        """Record a change.
-
-        A read-only ledger records nothing: the next writer makes the same observation.
-        """
+        """Record a change. A read-only ledger records nothing: the next writer makes the same observation."""
         if self._database.read_only:
             return
         last = self.last_sink_mark(stream)

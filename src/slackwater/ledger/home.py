@@ -38,10 +38,7 @@ NUMBER_DIGITS = 10
 
 
 class Home:
-    """Locations in a home. Names must have been validated.
-
-    Raises UsageError (``unknown-scheme``).
-    """
+    """Locations in a home. Names must have been validated. Raises UsageError (``unknown-scheme``)."""
 
     def __init__(self, location: AnyLocation) -> None:
         given = os.fspath(location)

@@ -20,7 +20,6 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -34,6 +33,7 @@ from slackwater.core.errors import EnvironmentMissing, LeaseHeld, SlackwaterErro
 from slackwater.core.escaping import is_unicode
 from slackwater.core.records import Holder, LeaseRecord, RunRecord
 from slackwater.core.units import utc_text
+from slackwater.ledger.sqlite import Say
 from slackwater.storage.open import AnyLocation, open_read_store, open_write_store
 
 if TYPE_CHECKING:
@@ -262,7 +262,7 @@ def wait_until_free(
     stream: str,
     *,
     wait_s: float,
-    say: Callable[[str], None],
+    say: Say,
     expires_s: float = EXPIRES_S,
     before: Seen = (None, 0.0),
 ) -> None:

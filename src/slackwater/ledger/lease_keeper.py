@@ -12,6 +12,7 @@ from slackwater.core.errors import LeaseHeld, SlackwaterError
 from slackwater.ledger.home import Home
 from slackwater.ledger.lease import EXPIRES_S, JVM_WAIT_S, Lease, Seen, seen, wait_until_free
 from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.sqlite import Say
 
 # Several heartbeats in a row may fail before a holder on another host counts as dead.
 HEARTBEAT_S = EXPIRES_S / 6
@@ -31,7 +32,7 @@ class LeaseKeeper:
         home: Home,
         ledger: Ledger,
         purpose: str,
-        say: Callable[[str], None],
+        say: Say,
         *,
         refuse: Callable[[str, SlackwaterError], None] | None = None,
     ) -> None:

@@ -92,10 +92,7 @@ class RunsPart(LedgerPart):
         program: str | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> None:
-        """Record the digest, which is known after the start.
-
-        Also ``program`` and ``settings``, if unknown before.
-        """
+        """Record the digest, which is known after the start. Also ``program`` and ``settings``, if unknown before."""
         late: dict[str, Any] = {"program": program, "settings": settings}
         known = {"rows_digest": rows_digest} | {name: value for name, value in late.items() if value is not None}
         with self._database.write() as connection:

@@ -33,6 +33,7 @@ _PAUSE_S = 0.02
 _TAKE_SNAPSHOT = "SELECT 1 FROM sqlite_master LIMIT 1"
 
 Say = Callable[[str], None]
+"""Tells the user how far something is."""
 
 
 class SqliteFile:

@@ -144,10 +144,7 @@ class StreamsPart(LedgerPart):
         programs: Sequence[Mapping[str, object]] | None = None,
         location: str | None = None,
     ) -> None:
-        """Update a generation; ``None`` keeps a value.
-
-        ``location``: the new place of a moved checkpoint.
-        """
+        """Update a generation; ``None`` keeps a value. ``location``: the new place of a moved checkpoint."""
         values = {"query_id": query_id, "location": location, "layout": layout, "programs": programs}
         changed = {name: value for name, value in values.items() if value is not None}
         self.generation(stream, number)
@@ -157,10 +154,7 @@ class StreamsPart(LedgerPart):
                 connection.update(generations, changed, this_one, {"stream": stream, "number": number})
 
     def remove_generation(self, stream: str, number: int) -> None:
-        """Remove a generation with its runs and batches.
-
-        The caller holds the lease and has taken it out of use.
-        """
+        """Remove a generation with its runs and batches. The caller holds the lease and has taken it out of use."""
         values = {"stream": stream, "number": number}
         with self._database.write() as connection:
             # What refers to a generation first, as the foreign keys require.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from slackwater.ledger.database import parse_url
 from slackwater.ledger.home import JOURNAL, PLAN_FILE, Home, StreamFile, read_stream_file, streams_of
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import METADATA
+from slackwater.ledger.sqlite import Say
 from slackwater.storage.local import exists
 from slackwater.storage.open import is_uri, local_path_of, open_read_store, resolved
 from slackwater.storage.protocols import ReadStore
@@ -185,7 +186,7 @@ class Workspace:
     settings: Settings
     home: Home
     ledger: Ledger
-    say: Callable[[str], None]
+    say: Say
     in_home: tuple[tuple[str, str], ...]
 
     def can_refresh(self, stream: str) -> bool:
@@ -208,7 +209,7 @@ def to_stderr(message: str) -> None:
 
 @contextmanager
 def open_workspace(
-    settings: Settings, *, create: bool = False, restore: bool = False, say: Callable[[str], None] = to_stderr
+    settings: Settings, *, create: bool = False, restore: bool = False, say: Say = to_stderr
 ) -> Iterator[Workspace]:
     """Open a home. Raises NotFound without a ledger unless ``create`` is given.
 
@@ -240,7 +241,7 @@ def open_workspace(
             raise
 
 
-def _open_ledger(address: str, streams: Sequence[str], *, create: bool, say: Callable[[str], None]) -> Ledger:
+def _open_ledger(address: str, streams: Sequence[str], *, create: bool, say: Say) -> Ledger:
     try:
         return Ledger.open(address, create=create, say=say)
     except NotFound as error:

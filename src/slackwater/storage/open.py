@@ -164,10 +164,7 @@ AnyLocation = str | PathLike[str]
 
 
 class Location(str):
-    """An absolute path or URI without a final ``/``.
-
-    Raises ``UsageError`` for a malformed URI or a password in it.
-    """
+    """An absolute path or URI without a final ``/``. Raises ``UsageError`` for a malformed URI or a password in it."""
 
     __slots__ = ()
 

@@ -135,10 +135,7 @@ class WriteStore(ReadStore, Protocol):
         """Create a file. Raises ``FileExistsError``; see ``exclusive_create`` of the traits."""
 
     def append(self, path: str, data: bytes, at: int) -> None:
-        """Write ``data`` after the first ``at`` bytes and drop the rest.
-
-        Only with the trait ``append``.
-        """
+        """Write ``data`` after the first ``at`` bytes and drop the rest. Only with the trait ``append``."""
 
     def copy_from(self, source: ReadStore, folder: str, names: Iterable[str]) -> None:
         """Copy files here from a store's folder, by the store's own copy or a link if possible.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from slackwater.diagnose.doctor import Diagnosis, diagnose
 from slackwater.ledger.home import Home, read_stream_file
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.history import settings_of_state
+from slackwater.ledger.sqlite import Say
 from slackwater.runtime.loader import load
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.session import given_to, require_spark, session_options
@@ -63,7 +64,7 @@ class CheckedPipeline:
 def check_pipeline(
     reference: str,
     settings: Settings,
-    say: Callable[[str], None],
+    say: Say,
     *,
     streams: Sequence[str] = (),
     checkpoint: str | None = None,

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 import slackwater
 from slackwater.cli.common.arguments import Format, shortened
@@ -41,6 +41,10 @@ _NOT_THE_USERS = (
 """Parts of the names of files that are Slackwater's or a library's."""
 
 
+Document: TypeAlias = dict[str, Any]
+"""What a verb writes in JSON, or a part of it."""
+
+
 def timestamp(epoch_ms: int | None) -> str:
     """The time in UTC; ``-`` if there is none (Spark's watermark starts at 0)."""
     if not epoch_ms or epoch_ms < 0:
@@ -65,7 +69,7 @@ def marks_document(marks: Marks, *others: str) -> dict[str, int | None]:
     return copied(marks, "planned", "committed", "state", *others)
 
 
-def copied(source: object, *names: str, **renamed: str) -> dict[str, Any]:
+def copied(source: object, *names: str, **renamed: str) -> Document:
     """The fields of a document that a value has under the same names, or under other names."""
     fields = {name: name for name in names} | renamed
     return {name: getattr(source, field) for name, field in fields.items()}
@@ -83,7 +87,7 @@ def times(source: object, *names: str) -> dict[str, str | None]:
     return {name: iso(getattr(source, f"{name}_ms")) for name in names}
 
 
-def run_document(run: RunRecord, end: str | None) -> dict[str, Any]:
+def run_document(run: RunRecord, end: str | None) -> Document:
     """``end`` is seen now."""
     fields = copied(run, "id", "generation", "spark_version") | times(run, "started", "ended")
     return {**fields, "end": end, "reason": run.reason}

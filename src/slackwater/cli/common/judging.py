@@ -11,6 +11,7 @@ from slackwater.core.records import GenerationRecord
 from slackwater.core.verdict import StreamVerdict
 from slackwater.diagnose.checks.common.settings import PINNED
 from slackwater.diagnose.refusal import Ways
+from slackwater.ledger.sqlite import Say
 from slackwater.runtime.loader import LoadedPipeline
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.run.before_start import judge, ways_of
@@ -27,7 +28,7 @@ def judged_streams(
     generations: Mapping[str, GenerationRecord],
     session: SessionOptions,
     home: Path | str,
-    say: Callable[[str], None],
+    say: Say,
     recorded: Mapping[str, Mapping[str, str] | None],
 ) -> tuple[CheckedStream, ...]:
     """``generations`` are in use; ``recorded`` as in ``judge``, by name."""

@@ -6,7 +6,6 @@ import os
 import uuid
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any
 
 from rich.console import Group
 from rich.text import Text
@@ -15,7 +14,7 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.operators import state_stores
 from slackwater.checkpoint.writer import is_halted
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import marks_document, parse_conf, prepare, say
+from slackwater.cli.common.console import Document, marks_document, parse_conf, prepare, say
 from slackwater.cli.common.examine import deleted_checkpoint_hint, require_output, require_reachable
 from slackwater.cli.common.pages import labelled_rows, marks_text, show
 from slackwater.core.commands import command, output_command, session_words
@@ -51,7 +50,7 @@ def adopt_checkpoint(
     sink: str | None = None,
     name: str | None = None,
     program: _ReadProgram | None = None,
-) -> dict[str, Any]:
+) -> Document:
     """Record the checkpoint, or its new entries. ``program`` reads the program that starts the query.
 
     Returns the document. Raises SlackwaterError; nothing is recorded then.
@@ -169,7 +168,7 @@ def _with_sink(stream: StreamRecord, sink: Identity) -> StreamRecord:
     return stream if stream.has_output else stream._replace(sink=sink)
 
 
-def _ranges(workspace: Workspace, stream: StreamRecord) -> dict[str, Any]:
+def _ranges(workspace: Workspace, stream: StreamRecord) -> Document:
     """Batches with recorded ranges, without a gap up to the newest; -1 for none.
 
     ``rebuilds_from`` is the oldest that a rebuild can read again; ``missing``: lost source data of older batches.
@@ -193,7 +192,7 @@ def _ranges(workspace: Workspace, stream: StreamRecord) -> dict[str, Any]:
     return {"first": first, "last": last, "rebuilds_from": rebuilds_from, "missing": missing}
 
 
-def _document(workspace: Workspace, stream: StreamRecord, entries: int) -> dict[str, Any]:
+def _document(workspace: Workspace, stream: StreamRecord, entries: int) -> Document:
     facts = facts_of_stream(workspace, stream)
     report = facts.checkpoint.report
     state = []
@@ -230,7 +229,7 @@ def _document(workspace: Workspace, stream: StreamRecord, entries: int) -> dict[
     }
 
 
-def adopt_page(document: dict[str, Any]) -> Group:
+def adopt_page(document: Document) -> Group:
     ranges = document["ranges"]
     first = ranges["rebuilds_from"]
     reach = "reads no batch again" if first is None else f"can read batches {first} and later again"

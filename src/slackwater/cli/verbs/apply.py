@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import check_name, confirm, err, out, parse_conf, prepare, print_json, say
+from slackwater.cli.common.console import Document, check_name, confirm, err, out, parse_conf, prepare, print_json, say
 from slackwater.cli.verbs.plan import plan_page, undo_texts
 from slackwater.core.commands import command, session_words
 from slackwater.core.errors import NotFound, UsageError
@@ -143,7 +142,7 @@ def undo(*, operation: str, yes: bool, stopped: bool, home: str | None, shown_as
     return 0
 
 
-def outcome_document(plan: Plan, schema: str, id_field: str, outcome: str, *, repeated: bool) -> dict[str, Any]:
+def outcome_document(plan: Plan, schema: str, id_field: str, outcome: str, *, repeated: bool) -> Document:
     """``id_field`` names the field with the id of plan and operation."""
     return {
         "schema": schema,
@@ -174,9 +173,7 @@ class ApplyDisplay(Display):
         self._progress.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
     def say(self, text: str) -> None:

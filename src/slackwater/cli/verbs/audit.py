@@ -27,7 +27,7 @@ from slackwater.audit.drilled_sink import check_drilled
 from slackwater.audit.processes import JVM_OPTIONS, process, send_all, tree, wait_until_gone
 from slackwater.audit.steps import CHOICES, ERROR, RESULTS, AuditRequest, Drill, Step, most_steps, steps_for
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import Steps, confirm, err, interrupt_on_signals, parse_conf, prepare, say
+from slackwater.cli.common.console import Document, Steps, confirm, err, interrupt_on_signals, parse_conf, prepare, say
 from slackwater.cli.common.pages import blocks, heading, show, table_of
 from slackwater.core import errors
 from slackwater.core.commands import command
@@ -143,7 +143,7 @@ def selected(reference: str, options: AuditOptions) -> tuple[LoadedPipeline, tup
 
 def run_drills(
     loaded: LoadedPipeline, names: Sequence[str], options: AuditOptions, settings: Settings, progress: Steps
-) -> dict[str, Any]:
+) -> Document:
     """Audit the streams in sequence; no started process survives. Returns the document.
 
     Raises Refused (``audit-target``) if a target holds rows, StreamFailed if an uninterrupted run does not write its
@@ -191,7 +191,7 @@ class _Auditing:
         self._options = options
         self._progress = progress
 
-    def audited(self, loaded: LoadedPipeline) -> dict[str, Any]:
+    def audited(self, loaded: LoadedPipeline) -> Document:
         """``rows`` are the target's after the uninterrupted run."""
         definition = loaded.pipeline.streams[self._request.stream]
         self._progress.begin(f"{definition.full_name}: reading its schema")
@@ -292,7 +292,7 @@ def _finish(running: subprocess.Popen[bytes], request: AuditRequest) -> int:
             send_all(known, signal.SIGKILL)
 
 
-def _results(folder: Path) -> dict[int, dict[str, Any]]:
+def _results(folder: Path) -> dict[int, Document]:
     try:
         lines = (folder / RESULTS).read_text().splitlines()
     except FileNotFoundError:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rich.console import Group
 from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.comparison import CheckedPipeline, CheckedStream, check_pipeline
-from slackwater.cli.common.console import parse_conf, prepare, report_error, say
+from slackwater.cli.common.console import Document, parse_conf, prepare, report_error, say
 from slackwater.cli.common.pages import blocks, heading, show
 from slackwater.core.sink import newest_batch
 from slackwater.core.verdict import Effect
@@ -41,11 +39,11 @@ REFUSED = 1
 NOT_ALL_COMPARED = 5
 
 
-def check_document(checked: CheckedPipeline) -> dict[str, Any]:
+def check_document(checked: CheckedPipeline) -> Document:
     streams = []
     for stream in checked.streams:
         judged = stream.verdict
-        compared: dict[str, Any] = {
+        compared: Document = {
             "effect": None,
             "starts": False,
             "compared_with": None,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from slackwater import connectors
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import out, prepare, print_json, say, write
+from slackwater.cli.common.console import Document, out, prepare, print_json, say, write
 from slackwater.connectors.cache import JarCache, default_folder, jars_of
 from slackwater.core.errors import EnvironmentMissing
 from slackwater.runtime.session import spark_version
@@ -27,7 +25,7 @@ def list_(*, spark: str | None, home: str | None, shown_as: Format) -> int:
     """The connectors with their locked jars; nothing is fetched."""
     prepare(home, shown_as)
     version, cache = spark or installed_spark(), JarCache(default_folder())
-    listed: list[dict[str, Any]] = []
+    listed: list[Document] = []
     for name in connectors.known(version):
         jars = jars_of(name, version)
         fetched = sum(cache.has(jar) for jar in jars)

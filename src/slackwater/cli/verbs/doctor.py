@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any
 
 from rich.console import Group
 from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import copied, marks_document, prepare
+from slackwater.cli.common.console import Document, copied, marks_document, prepare
 from slackwater.cli.common.examine import examine, exit_code, read_failed, with_compared_code, with_errors
 from slackwater.cli.common.pages import blocks, compared, heading, labelled, marks_text, show
 from slackwater.core.commands import command
@@ -40,7 +39,7 @@ _CAUSES = {
 }
 
 
-def doctor_document(examined: Sequence[Diagnosis]) -> dict[str, Any]:
+def doctor_document(examined: Sequence[Diagnosis]) -> Document:
     streams = []
     for one in examined:
         errors = [
@@ -74,7 +73,7 @@ def doctor_document(examined: Sequence[Diagnosis]) -> dict[str, Any]:
     return {"schema": SCHEMA, "healthy": healthy, "streams": streams}
 
 
-def finding_document(found: Diagnosed) -> dict[str, Any]:
+def finding_document(found: Diagnosed) -> Document:
     finding = found.finding
     fields = asdict(finding) | copied(found, "certainty", "at_stake") | {"covers": list(found.covers)}
     fields["facts"] = found.facts

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from slackwater.cli.common.arguments import Format, natural_or_none
-from slackwater.cli.common.console import copied, iso, number, prepare, run_document, shown_time, times
+from slackwater.cli.common.console import Document, copied, iso, number, prepare, run_document, shown_time, times
 from slackwater.cli.common.pages import blocks, heading, labelled, show
 from slackwater.core.checkpoint import OffsetEntry
 from slackwater.core.commands import command, undo_command
@@ -34,7 +34,6 @@ RUNS_SHOWN = 10
 _Range = tuple[int | None, int | None]
 """The first and the last batch; ``None`` is open."""
 _Ends = tuple[OffsetEntry | None, OffsetEntry | None]
-_Fields = dict[str, Any]
 
 
 def ledger(*, stream: str | None, batches: str | None, operations: bool, home: str | None, shown_as: Format) -> int:
@@ -79,7 +78,7 @@ def parse_range(text: str) -> _Range:
     return first, last
 
 
-def ledger_document(workspace: Workspace, name: str | None, wanted: _Range | None) -> _Fields:
+def ledger_document(workspace: Workspace, name: str | None, wanted: _Range | None) -> Document:
     """All streams without batches, or a stream with the batches in ``wanted`` (``None``: the newest few)."""
     if name is None:
         streams = [_stream_fields(workspace, stream) for stream in workspace.ledger.streams()]
@@ -89,7 +88,7 @@ def ledger_document(workspace: Workspace, name: str | None, wanted: _Range | Non
     return {"schema": SCHEMA, "ledger": workspace.ledger.place, "streams": streams}
 
 
-def _stream_fields(workspace: Workspace, stream: StreamRecord) -> _Fields:
+def _stream_fields(workspace: Workspace, stream: StreamRecord) -> Document:
     ledger, name = workspace.ledger, stream.full_name
     lease = view_of(ledger, name)
     generations = []
@@ -123,12 +122,12 @@ def _stream_fields(workspace: Workspace, stream: StreamRecord) -> _Fields:
     }
 
 
-def _operation_fields(record: OperationRecord) -> _Fields:
+def _operation_fields(record: OperationRecord) -> Document:
     fields = copied(record, "id", "goal", "status") | times(record, "started", "ended")
     return {**fields, "summary": record.summary}
 
 
-def _batches(workspace: Workspace, stream: StreamRecord, wanted: _Range | None) -> list[_Fields]:
+def _batches(workspace: Workspace, stream: StreamRecord, wanted: _Range | None) -> list[Document]:
     """Batches with a recorded range or progress; ``progress`` is ``None`` without a progress event."""
     ledger, name = workspace.ledger, stream.full_name
     if wanted is None:
@@ -188,7 +187,7 @@ def ledger_page(document: Mapping[str, Any]) -> Group:
     return blocks(document["streams"], _block)
 
 
-def _block(stream: _Fields) -> Iterator[RenderableType]:
+def _block(stream: Document) -> Iterator[RenderableType]:
     runs = stream["runs"]
     output = open_output(stream["sink"]).location or stream["sink"].get("kind", "")
     yield heading(stream["stream"], f"{stream['output_mode']} to {output}")
@@ -221,7 +220,7 @@ def _block(stream: _Fields) -> Iterator[RenderableType]:
         yield from _batch_lines(batch)
 
 
-def _operation_lines(operation: _Fields) -> Iterator[Text]:
+def _operation_lines(operation: Document) -> Iterator[Text]:
     of_stream = f" of {operation['stream']}" if "stream" in operation else ""
     yield Text(f"  {operation['id']}  {operation['goal']}{of_stream}, {operation['status']}")
     yield from _details(
@@ -242,7 +241,7 @@ def _span(start: str | None, end: str | None) -> str | None:
     return None if start is None and end is None else f"{shown_time(start)} to {shown_time(end)}"
 
 
-def _batch_lines(batch: _Fields) -> Iterator[Text]:
+def _batch_lines(batch: Document) -> Iterator[Text]:
     progress = batch["progress"] or {}
     took = progress.get("durations_ms", {}).get("triggerExecution")
     counts = (
@@ -260,7 +259,7 @@ def _batch_lines(batch: _Fields) -> Iterator[Text]:
     )
 
 
-def operations_document(workspace: Workspace, name: str | None = None) -> _Fields:
+def operations_document(workspace: Workspace, name: str | None = None) -> Document:
     """Operations of a stream, or of all, oldest first, with commands to continue and undo them. Raises NotFound."""
     ledger = workspace.ledger
     streams = ledger.streams() if name is None else [find_stream(ledger, name)]

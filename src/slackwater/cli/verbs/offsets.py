@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from slackwater.cli.common.arguments import Format, natural_or_none, shortened
-from slackwater.cli.common.console import copied, offset_value, prepare, print_json, say, write
+from slackwater.cli.common.console import Document, copied, offset_value, prepare, print_json, say, write
 from slackwater.cli.common.stream_status import next_watermark_ms
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused, UsageError
 from slackwater.core.program import not_reproducible
 from slackwater.ledger.lease import JVM_WAIT_S, view_of, wait_until_free
 from slackwater.ledger.recording.batch_history import BatchHistory
+from slackwater.ledger.sqlite import Say
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.gather import gather, refuse_unreadable
 from slackwater.operations.goals.rebuild import target_batch
@@ -47,7 +46,7 @@ class PositionFound:
     session: tuple[str, ...] = ()
 
 
-def position_of(workspace: Workspace, name: str, at: str, say: Callable[[str], None]) -> PositionFound:
+def position_of(workspace: Workspace, name: str, at: str, say: Say) -> PositionFound:
     """Raises NotFound, DataError for an unreadable output, Refused if it lacks the requested batch."""
     ledger = workspace.ledger
     stream = ledger.find_stream(name)
@@ -111,7 +110,7 @@ def position_of(workspace: Workspace, name: str, at: str, say: Callable[[str], N
     )
 
 
-def offsets_document(position: PositionFound) -> dict[str, Any]:
+def offsets_document(position: PositionFound) -> Document:
     sources = []
     for index, source in enumerate(position.sources):
         described = position.descriptions[index] if index < len(position.descriptions) else None

@@ -17,6 +17,7 @@ from slackwater.ledger.lease import RUN, LeaseCheck, view_of
 from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.ledger.recording.snapshot import stream_id
+from slackwater.ledger.sqlite import Say
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.actions.batches import OneBatch
 from slackwater.operations.apply.journal import PRUNED, Journal
@@ -68,9 +69,7 @@ def prunable(workspace: Workspace, name: str | None, keep: int) -> tuple[Prunabl
     return tuple(one for one in found if one.has_something or one.left)
 
 
-def delete_prunable(
-    workspace: Workspace, name: str | None, keep: int, say: Callable[[str], None]
-) -> tuple[Prunable, ...]:
+def delete_prunable(workspace: Workspace, name: str | None, keep: int, say: Say) -> tuple[Prunable, ...]:
     """Remove the folders of ``prunable``, and return its result. A running stream is not interrupted.
 
     Raises LeaseHeld if another command works on a stream, and as ``prunable``; nothing is changed then.

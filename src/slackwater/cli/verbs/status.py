@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from rich.console import Group
 from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import (
+    Document,
     copied,
     iso,
     mark,
@@ -106,22 +106,22 @@ def doctor_of(status: StreamStatus) -> str | None:
     return command("doctor", status.stream.full_name) if serious else None
 
 
-def status_document(home: HomeStatus) -> dict[str, Any]:
+def status_document(home: HomeStatus) -> Document:
     streams = [_fields(stream) for stream in home.streams]
     unreadable = [{"stream": name, "error": error.as_dict()} for name, error in home.unreadable]
     return {"schema": SCHEMA, "home": home.home, "streams": streams, "lost": list(home.lost), "unreadable": unreadable}
 
 
-def _fields(status: StreamStatus) -> dict[str, Any]:
+def _fields(status: StreamStatus) -> Document:
     stream, marks, output = status.stream, status.marks, status.snapshot.output
     left, first, problem = status.operation, status.findings[0], output.unreadable
-    sink_error: dict[str, Any] | None = None
+    sink_error: Document | None = None
     if problem is not None:
         fields = problem.as_dict()
         sink_error = {"code": fields.pop("code"), "text": fields.pop("message"), **fields}
         if problem.aside:
             sink_error["aside"] = dict(zip(("batch", "command"), problem.aside, strict=True))
-    lease: dict[str, Any] = {"state": status.lease.state}
+    lease: Document = {"state": status.lease.state}
     record = status.lease.record
     if record is not None and record.holder is not None:
         lease |= copied(record.holder, "host", "pid", "jvm_pid") | {"purpose": record.purpose}
@@ -260,9 +260,7 @@ def status(*, stream: str | None, verify: bool, watch: str | None, home: str | N
     return found.exit_code
 
 
-def _looks(
-    found: HomeStatus, settings: Settings, stream: str | None, depth: Depth
-) -> Iterator[tuple[dict[str, Any], Group]]:
+def _looks(found: HomeStatus, settings: Settings, stream: str | None, depth: Depth) -> Iterator[tuple[Document, Group]]:
     while True:
         yield status_document(found), status_page(found)
         try:

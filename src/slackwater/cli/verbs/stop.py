@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import parse_seconds, prepare, say
@@ -12,15 +11,14 @@ from slackwater.core.commands import command
 from slackwater.core.errors import NotFound, OutcomeUnknown
 from slackwater.core.records import RunRecord, StreamRecord
 from slackwater.ledger.lease import KILLED, RUN, LeaseView, is_running, view_of
+from slackwater.ledger.sqlite import Say
 from slackwater.ledger.workspace import Workspace, find_stream, open_workspace
 
 POLL_S = 0.2
 SCHEMA = "slackwater.stop/1"
 
 
-def stop_stream(
-    workspace: Workspace, stream: StreamRecord, wait_s: float, say: Callable[[str], None]
-) -> tuple[int | None, str | None]:
+def stop_stream(workspace: Workspace, stream: StreamRecord, wait_s: float, say: Say) -> tuple[int | None, str | None]:
     """Ask, then wait up to ``wait_s`` seconds. Raises NotFound if the stream does not run.
 
     Returns the run, ``None`` if none was active within the wait, and its end, ``None`` if it still runs.
@@ -47,7 +45,7 @@ def stop_stream(
         time.sleep(POLL_S)
 
 
-def _ask(workspace: Workspace, stream: StreamRecord, deadline: float, say: Callable[[str], None]) -> RunRecord | None:
+def _ask(workspace: Workspace, stream: StreamRecord, deadline: float, say: Say) -> RunRecord | None:
     """A run that is starting, or waiting for a restart, is asked as soon as it runs."""
     announced = False
     while True:

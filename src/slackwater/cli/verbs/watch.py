@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from itertools import chain, repeat
-from typing import Any
 
 from rich.console import Group
 from rich.text import Text
@@ -13,7 +12,7 @@ from rich.text import Text
 from slackwater.checkpoint.opened import open_checkpoint
 from slackwater.checkpoint.reader import collector_off, read_checkpoint
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import iso, marks_document, number, parse_interval, prepare, shown_time
+from slackwater.cli.common.console import Document, iso, marks_document, number, parse_interval, prepare, shown_time
 from slackwater.cli.common.examine import named_sink, require_recorded
 from slackwater.cli.common.pages import labelled_rows, marks_text, show, show_each
 from slackwater.cli.common.stream_status import FILES_MAX
@@ -28,12 +27,12 @@ from slackwater.sources.common.contract import Uncounted
 from slackwater.storage.open import open_read_store
 
 SCHEMA = "slackwater.watch/1"
-_Document = dict[str, Any]
+
 _RATE_OF_MS = 600_000
 """The time over which batches are counted for their rate."""
 
 
-def look_at(location: str, sink: Identity | Unknown | None, addresses: Mapping[str, str]) -> tuple[_Document, str]:
+def look_at(location: str, sink: Identity | Unknown | None, addresses: Mapping[str, str]) -> tuple[Document, str]:
     """The checkpoint now, and how old its newest file is.
 
     Raises NotFound if there is no checkpoint, EnvironmentMissing for an absent store.
@@ -87,7 +86,7 @@ def look_at(location: str, sink: Identity | Unknown | None, addresses: Mapping[s
     return document, age
 
 
-def look_page(found: _Document, age: str) -> Group:
+def look_page(found: Document, age: str) -> Group:
     marks = marks_text(found["marks"])
     planned = "planned: it runs, or was interrupted" if found["next_batch_planned"] else "to be planned"
     rate, sink = found["batches_per_minute"], found["sink_unknown"]

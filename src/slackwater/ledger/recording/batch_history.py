@@ -100,10 +100,7 @@ class BatchHistory:
         return next((batch for batch in reversed(self.batches) if batch <= last and self.is_whole(batch)), None)
 
     def missing(self, first: int, last: int, reach: Reach, *, files: bool = True) -> list[str]:
-        """The batches' data that the sources have lost, a line for people each.
-
-        ``files=False`` omits file sources.
-        """
+        """The batches' data that the sources have lost, a line for people each. ``files=False`` omits file sources."""
         spans = [(kind, span) for kind, span in self.spans(first, last) if files or not kind.reads_files]
         return [line for kind, span in spans for line in kind.unavailable(span, reach)]
 

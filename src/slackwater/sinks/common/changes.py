@@ -33,10 +33,7 @@ R = TypeVar("R", bound="DataclassInstance")
 
 @dataclass(frozen=True, slots=True)
 class RecordFile(Generic[R]):
-    """A cut's record in the backup.
-
-    ``alone``: any other file in the backup shows that the record was lost.
-    """
+    """A cut's record in the backup. ``alone``: any other file in the backup shows that the record was lost."""
 
     name: str
     schema: str
@@ -191,10 +188,7 @@ class CutTable(Output, Generic[V]):
 
     @abstractmethod
     def _planned_cut(self, after: int) -> tuple[Cut, CutRecord | None]:
-        """The cut, or ``None`` without such batches.
-
-        Raises Refused if the table cannot be cut there.
-        """
+        """The cut, or ``None`` without such batches. Raises Refused if the table cannot be cut there."""
 
     @abstractmethod
     def _newest_version(self, record: CutRecord) -> V:

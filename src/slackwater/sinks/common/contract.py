@@ -102,10 +102,7 @@ class Sink(ABC):
 
 @dataclass(frozen=True, slots=True)
 class SinkLog:
-    """A sink's own log: numbered entries in a folder.
-
-    ``parse`` parses an entry and raises FormatError.
-    """
+    """A sink's own log: numbered entries in a folder. ``parse`` parses an entry and raises FormatError."""
 
     store: ReadStore
     folder: str
@@ -141,10 +138,7 @@ class Output(ABC):
         return True
 
     def last_written(self) -> int | None:
-        """The newest batch, -1 for none, ``None`` if unknowable.
-
-        Raises SinkUnreadable if damaged.
-        """
+        """The newest batch, -1 for none, ``None`` if unknowable. Raises SinkUnreadable if damaged."""
         return None
 
     def owner(self) -> Owner | None:
@@ -152,10 +146,7 @@ class Output(ABC):
         return None
 
     def claim(self, owner: Owner) -> None:
-        """Claim the output; the same ``stream_id`` again updates names.
-
-        Raises Refused (``sink-owned``).
-        """
+        """Claim the output; the same ``stream_id`` again updates names. Raises Refused (``sink-owned``)."""
 
     def release(self, stream_id: str) -> None:
         """Remove only this owner's record. Repeatable.
@@ -171,10 +162,7 @@ class Output(ABC):
         return iter(())
 
     def orphans(self) -> tuple[str, ...]:
-        """Data files left by an interrupted batch, which are not damage.
-
-        Includes the batch being written.
-        """
+        """Data files left by an interrupted batch, which are not damage. Includes the batch being written."""
         return ()
 
     def log(self) -> SinkLog | None:
@@ -305,10 +293,7 @@ class Output(ABC):
         self._refuse_swap(operation, stream_id, after)
 
     def whole(self, recorded: LogEntries) -> Cut:
-        """Everything that a swap replaces, only to find its readers.
-
-        Raises Refused if unknown.
-        """
+        """Everything that a swap replaces, only to find its readers. Raises Refused if unknown."""
         self._refuse_swap(recorded)
 
     def check_swap(self, swap: Swap, backup: WriteStore) -> None:

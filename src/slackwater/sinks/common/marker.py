@@ -7,6 +7,8 @@ unlogged tables, and a failover may lose tables, between task and transaction, w
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -260,11 +262,23 @@ class MarkedTarget(MarkerTarget):
     def engine(self) -> Engine:
         return self.address.engine()
 
-    def claim(self, owner: Owner) -> None:
+    @contextmanager
+    def reads(self) -> Iterator[Connection]:
+        with reading(self.location), self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writes(self, *, create: bool = False) -> Iterator[Connection]:
+        """A transaction; ``create`` makes the table of markers first if there is none."""
         with writing(self.location):
-            self.marker.create_table(self.engine)
+            if create:
+                self.marker.create_table(self.engine)
             with self.engine.begin() as connection:
-                self.marker.claim(connection, owner)
+                yield connection
+
+    def claim(self, owner: Owner) -> None:
+        with self.writes(create=True) as connection:
+            self.marker.claim(connection, owner)
 
     def lost_marker(self, table: str, marked: int) -> LostMarker:
         row = f" and delete the row of {self.marker.target} in {TABLE}" if marked >= 0 else ""
@@ -272,17 +286,15 @@ class MarkedTarget(MarkerTarget):
 
     def begin_epoch(self, context: WriteContext) -> None:
         """Refuse earlier runs from now on. Raises Refused if a later run has started."""
-        with writing(self.location):
-            self.marker.create_table(self.engine)
-            with self.engine.begin() as connection:
-                self.marker.begin_epoch(connection, context)
+        with self.writes(create=True) as connection:
+            self.marker.begin_epoch(connection, context)
 
     def is_written(self, context: WriteContext, batch: int) -> bool:
-        with writing(self.location), self.engine.connect() as connection:
+        with self.writes() as connection:
             return self.marker.check_fence(self.marker.read(connection), context).batch_id >= batch
 
     def mark(self) -> Mark | None:
         if not self.address.exists():
             return None
-        with reading(self.location), self.engine.connect() as connection:
+        with self.reads() as connection:
             return self.marker.read(connection) if self.marker.table_exists(connection) else None

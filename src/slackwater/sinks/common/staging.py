@@ -272,10 +272,7 @@ def link_files(source: Path, target: Path, names: Iterable[str]) -> None:
 
 
 def _exchanged(one: Path, other: Path) -> bool:
-    """Exchange by renameat2(2); ``False`` if unsupported.
-
-    Raises Refused if the folders cannot be renamed at all.
-    """
+    """Exchange by renameat2(2); ``False`` if unsupported. Raises Refused if the folders cannot be renamed at all."""
     function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if function is None:
         return False

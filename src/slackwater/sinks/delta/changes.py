@@ -181,10 +181,7 @@ def swap_in(place: Place, app: str, batch: int, version: int) -> None:
 
 
 def swap_back(place: Place, version: int, app: str, batch: int, newest: int) -> None:
-    """Commit an earlier version after ``newest``. Raises Refused.
-
-    ``backup-damaged``: VACUUM deleted its files.
-    """
+    """Commit an earlier version after ``newest``. Raises Refused. ``backup-damaged``: VACUUM deleted its files."""
     real = str(place.real)
     check_version_kept(real, version, newest)
     try:

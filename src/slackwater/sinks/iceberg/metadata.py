@@ -216,10 +216,7 @@ def lineage(newest: Metadata, older: Iterator[Metadata]) -> Iterator[tuple[int |
 
 
 def epochs(newest: Metadata, older: Iterator[Metadata], query: str) -> dict[str, int]:
-    """Batches of Iceberg's own sink by query id.
-
-    For ``query`` also a cut's record: it may have left no batch.
-    """
+    """Batches of Iceberg's own sink by query id. For ``query`` also a cut's record: it may have left no batch."""
     found: dict[str, int] = {}
     mark = newest.mark if newest.mark is not None and newest.mark.stream == query else None
     for identifier, snapshot in lineage(newest, older):
@@ -233,10 +230,7 @@ def epochs(newest: Metadata, older: Iterator[Metadata], query: str) -> dict[str,
 
 
 def written(newest: Metadata, older: Iterator[Metadata], stream: str) -> int:
-    """The newest batch, -1 for none.
-
-    Raises SinkUnreadable (``iceberg-history``) if the snapshots have expired.
-    """
+    """The newest batch, -1 for none. Raises SinkUnreadable (``iceberg-history``) if the snapshots have expired."""
     mark = newest.mark if newest.mark is not None and newest.mark.stream == stream else None
     for identifier, snapshot in lineage(newest, older):
         # The id is enough: the snapshot itself may have expired.

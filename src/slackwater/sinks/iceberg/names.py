@@ -26,10 +26,7 @@ CATALOG_CLASS = "org.apache.iceberg.spark.SparkCatalog"
 
 @dataclass(frozen=True, slots=True)
 class IcebergName:
-    """``sql`` is the SQL name; ``settings`` are its catalog's, empty for a user's.
-
-    ``branch`` is written to.
-    """
+    """``sql`` is the SQL name; ``settings`` are its catalog's, empty for a user's. ``branch`` is written to."""
 
     sql: str
     settings: Mapping[str, str] = field(default_factory=dict)

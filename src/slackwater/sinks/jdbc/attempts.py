@@ -1,7 +1,4 @@
-"""Counts rows and tags each with partition and task attempt.
-
-Pickled by value: executors need only pyarrow.
-"""
+"""Counts rows and tags each with partition and task attempt. Pickled by value: executors need only pyarrow."""
 
 from __future__ import annotations
 

@@ -20,7 +20,6 @@ from slackwater.sinks.common.database import (
     address_in,
     address_of,
     no_streaming_source,
-    reading,
     require_table,
     writing,
 )
@@ -67,7 +66,7 @@ class JdbcOutput(AppendOnlyOutput[MarkedTarget]):
 
     def lost_marker(self, marked: int) -> LostMarker | None:
         schema, _, name = self._table.rpartition(".")
-        with reading(self.target.location), self.target.engine.connect() as connection:
+        with self.target.reads() as connection:
             empty = not inspect(connection).has_table(name, schema or None)
             if not empty:
                 empty = connection.execute(select(reflected(connection, self._table)).limit(1)).first() is None
@@ -135,7 +134,7 @@ class JdbcSink(Sink):
                 found=", ".join(sorted(found)),
                 hint="change the query or the table",
             )
-        with writing(target.location), target.engine.connect() as connection:
+        with target.writes() as connection:
             quote = connection.dialect.identifier_preparer.quote_identifier
             check_logged(connection, ".".join(map(quote, self.table.rsplit(".", 1))), target.location)
 

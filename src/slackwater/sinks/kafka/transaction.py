@@ -118,10 +118,7 @@ def write_batch(settings: TopicSettings, batch: BatchToWrite, rows: Iterable[Any
 
 
 def fencing_producer(settings: TopicSettings, undelivered: list[Any] | None = None) -> Any:
-    """A producer that fences all earlier producers.
-
-    Broker errors of rows are added to ``undelivered``.
-    """
+    """A producer that fences all earlier producers. Broker errors of rows are added to ``undelivered``."""
     failed = [] if undelivered is None else undelivered
     reports = {"delivery.report.only.error": True, "on_delivery": lambda error, _: failed.append(error)}
     producer = confluent_kafka.Producer({**settings.producer, **reports, "logger": _silent()})

@@ -32,9 +32,7 @@ from slackwater.sinks.common.database import (
     address_in,
     address_of,
     no_streaming_source,
-    reading,
     require_table,
-    writing,
 )
 from slackwater.sinks.common.marker import TABLE, MarkedTarget, Marker, check_logged, limit_wait
 from slackwater.sinks.common.problem import refuse_partitions
@@ -98,7 +96,7 @@ class PostgresOutput(Output):
         self.target.claim(owner)
 
     def lost_marker(self, marked: int) -> LostMarker | None:
-        with reading(self.location), self.target.engine.connect() as connection:
+        with self.target.reads() as connection:
             there = read_columns(connection, self._table)
             has_rows = marked >= 0 or (there and run(connection, f"SELECT 1 FROM {self._table.quoted} LIMIT 1"))
         return self.target.lost_marker(self._table.quoted, marked) if has_rows else None
@@ -106,7 +104,7 @@ class PostgresOutput(Output):
     def _damage(self, depth: Depth) -> Iterator[Damage]:
         """A missing table, or rows of unmarked batches, which somebody else wrote."""
         written, newest = self.last_written(), None
-        with reading(self.location), self.target.engine.connect() as connection:
+        with self.target.reads() as connection:
             exists = bool(read_columns(connection, self._table))
             if exists and depth == "all" and self._keep_batch_id:
                 newest = run(connection, f"SELECT max({BATCH_COLUMN}) FROM {self._table.quoted}")[0][0]
@@ -121,7 +119,7 @@ class PostgresOutput(Output):
         if batch >= written:
             return Cut(batch, ())
         self._check_cuttable()
-        with reading(self.location), self.target.engine.connect() as connection:
+        with self.target.reads() as connection:
             rows = count_rows(connection, self._table, f" WHERE {BATCH_COLUMN} > {batch}")
             found = others_after(connection, self._table, batch, written, keep_batch_id=True)
         return Cut(batch, tuple(range(batch + 1, written + 1)), rows=rows, others=found)
@@ -143,19 +141,19 @@ class PostgresOutput(Output):
             table = f"slackwater_cut_{uuid.uuid4().hex}"
             record = changes.PostgresCut(self.location, table, cut.after, cut.batches, cut.rows or 0)
             changes.RECORD.write(backup, record)
-        with writing(self.location), self.target.engine.begin() as connection:
+        with self.target.writes() as connection:
             changes.delete_batches(connection, self._table, self.target.marker, record, cut.others)
 
     def check_restore(self, cut: Cut, backup: WriteStore) -> None:
         record = self._recorded_cut(cut, backup)
         if record is not None:
-            with reading(self.location), self.target.engine.begin() as connection:
+            with self.target.reads() as connection:
                 changes.check_restore(connection, self._table, self.target.marker, record)
 
     def restore(self, cut: Cut, backup: WriteStore) -> None:
         record = self._recorded_cut(cut, backup)
         if record is not None:
-            with writing(self.location), self.target.engine.begin() as connection:
+            with self.target.writes() as connection:
                 changes.restore(connection, self._table, self.target.marker, record)
 
     def _recorded_cut(self, cut: Cut, backup: WriteStore) -> changes.PostgresCut | None:
@@ -174,34 +172,32 @@ class PostgresOutput(Output):
 
     def stage(self, operation: str, after: int, _recorded: LogEntries) -> None:
         staging = self._table.staging(operation)
-        with writing(self.location):
-            self.target.marker.create_table(self.target.engine)
-            with self.target.engine.begin() as connection:
-                if changes.state_of(connection, self._table, operation) is not None:
-                    return
-                changes.check_supported(connection, self._table)
-                run(connection, f"CREATE TABLE {staging.quoted} (LIKE {self._table.quoted} INCLUDING ALL)")
-                comment = literal(changes.mark_of("staged", operation))
-                run(connection, f"COMMENT ON TABLE {staging.quoted} IS {comment}")
-                # While the row is locked no batch is published.
-                limit_wait(connection)
-                mark = self.target.marker.read(connection, lock=True)
-                written, keep = NONE_YET if mark is None else mark.batch_id, self._keep_batch_id
-                if after == NONE_YET:
-                    # Without batch ids rows can be kept only where the stream has written none of them.
-                    if keep or (written == NONE_YET and self._marked):
-                        changes.fill(connection, self._table, staging, after if keep else None)
-                    return
-                if mark is None or mark.owner is None or written < after:
-                    raise incomplete(self.location, f"batches up to {after}", f"{newest_batch(written)} as the newest")
-                if written > after:
-                    self._check_cuttable()
-                changes.fill(connection, self._table, staging, after if written > after else None)
-                Marker(str(staging), staging.schema).record(connection, mark.owner, after)
+        with self.target.writes(create=True) as connection:
+            if changes.state_of(connection, self._table, operation) is not None:
+                return
+            changes.check_supported(connection, self._table)
+            run(connection, f"CREATE TABLE {staging.quoted} (LIKE {self._table.quoted} INCLUDING ALL)")
+            comment = literal(changes.mark_of("staged", operation))
+            run(connection, f"COMMENT ON TABLE {staging.quoted} IS {comment}")
+            # While the row is locked no batch is published.
+            limit_wait(connection)
+            mark = self.target.marker.read(connection, lock=True)
+            written, keep = NONE_YET if mark is None else mark.batch_id, self._keep_batch_id
+            if after == NONE_YET:
+                # Without batch ids rows can be kept only where the stream has written none of them.
+                if keep or (written == NONE_YET and self._marked):
+                    changes.fill(connection, self._table, staging, after if keep else None)
+                return
+            if mark is None or mark.owner is None or written < after:
+                raise incomplete(self.location, f"batches up to {after}", f"{newest_batch(written)} as the newest")
+            if written > after:
+                self._check_cuttable()
+            changes.fill(connection, self._table, staging, after if written > after else None)
+            Marker(str(staging), staging.schema).record(connection, mark.owner, after)
 
     def swap_of(self, operation: str, stream_id: str, after: int = NONE_YET) -> Swap:
         written, keep = self.last_written(), self._keep_batch_id
-        with reading(self.location), self.target.engine.connect() as connection:
+        with self.target.reads() as connection:
             changes.check_supported(connection, self._table)
             state = state_of_rows(connection, self._table)
             found = (
@@ -217,14 +213,14 @@ class PostgresOutput(Output):
 
     def check_swap(self, swap: Swap, backup: WriteStore) -> None:
         started(backup, self.location, swap)
-        with reading(self.location), self.target.engine.connect() as connection:
+        with self.target.reads() as connection:
             self._check_swap(connection, swap)
 
     def swap(self, swap: Swap, backup: WriteStore) -> None:
         self.check_swap(swap, backup)
         start(backup, self.location, swap)
         staging = self._table.staging(swap.operation)
-        with writing(self.location), self.target.engine.begin() as connection:
+        with self.target.writes() as connection:
             # The marker's row before the table, in the order in which a batch takes both.
             limit_wait(connection)
             self.target.marker.read(connection, lock=True)
@@ -241,20 +237,20 @@ class PostgresOutput(Output):
     def check_swap_back(self, swap: Swap, backup: WriteStore) -> None:
         known = started(backup, self.location, swap)
         if known is not None:
-            with reading(self.location), self.target.engine.connect() as connection:
+            with self.target.reads() as connection:
                 self._has_to_go_back(connection, known, swap.operation, lock=False)
 
     def swap_back(self, swap: Swap, backup: WriteStore) -> None:
         known = started(backup, self.location, swap)
         if known is None:
             return  # The swap was interrupted before it recorded anything, so that nothing was changed.
-        with writing(self.location), self.target.engine.begin() as connection:
+        with self.target.writes() as connection:
             if self._has_to_go_back(connection, known, swap.operation, lock=True):
                 changes.exchange(connection, self._table, swap.operation, "staged")
 
     def discard(self, operation: str, part: SwapPart) -> None:
         staging = self._table.staging(operation)
-        with writing(self.location), self.target.engine.begin() as connection:
+        with self.target.writes() as connection:
             if changes.state_of(connection, self._table, operation) == part:
                 marker = Marker(str(staging), staging.schema)
                 mark = marker.read(connection)
@@ -362,23 +358,20 @@ class PostgresSink(Sink):
             raise PipelineError(
                 "sink-keys", "A key of the sink is no column of the query", where=str(self.table), found=missing[0]
             )
-        output = self._output
-        where = output.location
-        with writing(where):
-            output.target.marker.create_table(output.target.engine)
-            with output.target.engine.begin() as connection:
-                output.target.marker.begin_epoch(connection, context)
-                # Earlier runs, which might still stage, are refused already.
-                drop_orphans(connection, self.table, context.stream_id)
-                if self.create:
-                    version = server_version(connection)
-                    for statement in create_statements(
-                        self.table, columns, self.keys, batch=self.keep_batch_id, version=version
-                    ):
-                        run(connection, statement)
-                self._publication(connection, frame, context)
-                check_logged(connection, self.table.quoted, where)
-                self._check_privileges(connection, context)
+        target = self._output.target
+        with target.writes(create=True) as connection:
+            target.marker.begin_epoch(connection, context)
+            # Earlier runs, which might still stage, are refused already.
+            drop_orphans(connection, self.table, context.stream_id)
+            if self.create:
+                version = server_version(connection)
+                for statement in create_statements(
+                    self.table, columns, self.keys, batch=self.keep_batch_id, version=version
+                ):
+                    run(connection, statement)
+            self._publication(connection, frame, context)
+            check_logged(connection, self.table.quoted, target.location)
+            self._check_privileges(connection, context)
 
     def batch_writer(self, context: WriteContext, /) -> WriteBatch:
         from slackwater.sinks.postgres.writer import PostgresWriter  # noqa: PLC0415 - heavy; only a run pays for it
@@ -388,7 +381,7 @@ class PostgresSink(Sink):
 
         def write(frame: DataFrame, batch: int) -> None:
             if not writers:
-                with writing(output.location), output.target.engine.connect() as connection:
+                with output.target.writes() as connection:
                     publication = self._publication(connection, frame, context)
                 columns = staged_columns(frame.schema)
                 writers.append(PostgresWriter(output.target, context, columns, publication))

@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError
 
 from slackwater.core.errors import StreamFailed
 from slackwater.sinks.common.batch_function import backquoted
-from slackwater.sinks.common.database import problem_of, writing
+from slackwater.sinks.common.database import problem_of
 from slackwater.sinks.common.marker import lost
 from slackwater.sinks.common.spark_tables import MarkedWriter
 from slackwater.sinks.postgres import staging
@@ -74,7 +74,7 @@ class PostgresWriter(MarkedWriter):
 
     def _was_committed(self, batch: int) -> bool:
         """Return whether a lost commit succeeded: the row stays locked until the transaction has ended."""
-        with writing(self._where), self.target.engine.begin() as connection:
+        with self.target.writes() as connection:
             run(connection, f"SET LOCAL lock_timeout = '{OUTCOME_WAIT_S}s'")
             mark = self.target.marker.read(connection, lock=True)
             return self.target.marker.check_fence(mark, self.context).batch_id >= batch
@@ -86,7 +86,7 @@ class PostgresWriter(MarkedWriter):
 
     @cached_property
     def _staging(self) -> staging.Staging:
-        with writing(self._where), self.target.engine.connect() as connection:
+        with self.target.writes() as connection:
             driver = connection.connection.driver_connection
             if driver is None:
                 raise StreamFailed("sink-unreachable", "The database of the sink cannot be reached", where=self._where)

@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from itertools import pairwise
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from slackwater import __version__
 from slackwater.checkpoint.layout import COMMITS, OFFSETS
-from slackwater.cli.common.console import copied, offset_value
+from slackwater.cli.common.console import Document, copied, offset_value
 from slackwater.core.checkpoint import BatchLine
 from slackwater.core.commands import command
 from slackwater.core.errors import SinkUnreadable, SlackwaterError
@@ -32,7 +32,6 @@ from slackwater.ledger.workspace import open_workspace
 
 SCHEMA: Final = "slackwater.evidence/1"
 REFUSED = "refused"
-Part: TypeAlias = dict[str, Any]
 _SPARKS_OWN = re.compile(
     r"spark\.(?:sql\.(?!catalog\.)|databricks\.|(?:executor|driver|task)\.(?:cores|cpus|memory|instances)|"
     r"shuffle\.|default\.|cores\.|memory\.|dynamicAllocation\.|speculation|locality\.|scheduler\.|network\.|"
@@ -64,7 +63,7 @@ _PROBLEM = ("goal", "next", "advice", "where", "expected", "found")
 
 def make_evidence(
     settings: Settings, examined: Diagnosis, problem: SlackwaterError | None, made_ms: int, *, messages: bool
-) -> Part:
+) -> Document:
     """The document, with secrets hidden. ``messages`` keeps the error messages of runs."""
     if not messages:
         examined = _without_messages(examined)
@@ -102,11 +101,11 @@ def make_evidence(
     }
     if facts is not None:
         made |= _of_facts(facts, batches[-1] if batches else None)
-    evidence: Part = redacted(made)
+    evidence: Document = redacted(made)
     return evidence
 
 
-def _of_facts(facts: Facts, newest: BatchRecord | None) -> Part:
+def _of_facts(facts: Facts, newest: BatchRecord | None) -> Document:
     """``settings`` are pinned by the newest entry in ``offsets/``. ``owner``: the stream that the output names as its
     writer.
     """
@@ -143,12 +142,18 @@ def _of_facts(facts: Facts, newest: BatchRecord | None) -> Part:
     }
 
 
-def _head(examined: Diagnosis, problem: SlackwaterError | None, *, messages: bool) -> Part:
+def _head(examined: Diagnosis, problem: SlackwaterError | None, *, messages: bool) -> Document:
     """The gravest finding, if any; ``others`` are further stops and warnings."""
     missed, problems = len(examined.not_checked), examined.problems
     if problem is None and isinstance(examined.facts, Unknown) and isinstance(examined.facts.error, SlackwaterError):
         problem = examined.facts.error
-    head: Part = {"state": "healthy", "code": "healthy", "text": "nothing is wrong", "risk": "none", "certainty": None}
+    head: Document = {
+        "state": "healthy",
+        "code": "healthy",
+        "text": "nothing is wrong",
+        "risk": "none",
+        "certainty": None,
+    }
     head |= {"at_stake": None, **dict.fromkeys(_PROBLEM), "others": 0, "not_checked": missed}
     if problem is not None and not any(one.finding.severity is Severity.STOP for one in problems):
         lost = problem.code == "ledger-lost"
@@ -183,13 +188,13 @@ def _head(examined: Diagnosis, problem: SlackwaterError | None, *, messages: boo
     return head
 
 
-def _stream(name: str, **recorded: object) -> Part:
+def _stream(name: str, **recorded: object) -> Document:
     """``name`` of an unrecorded checkpoint is its location."""
     names = ("pipeline_file", "output_mode", "generation", "home", "ledger", "holder")
     return {"name": name, "recorded": bool(recorded), **dict.fromkeys(names), **recorded}
 
 
-def _batches(facts: Facts | None, recorded: Sequence[BatchRecord]) -> list[Part]:
+def _batches(facts: Facts | None, recorded: Sequence[BatchRecord]) -> list[Document]:
     lines = {line.id: line for line in facts.checkpoint.report.batches} if facts is not None else {}
     records = {record.batch_id: record for record in recorded}
     written = facts.marks.written if facts is not None else None
@@ -226,7 +231,7 @@ def _batches(facts: Facts | None, recorded: Sequence[BatchRecord]) -> list[Part]
     return batches
 
 
-def _source(one: SourceFacts, newest: BatchRecord | None) -> Part:
+def _source(one: SourceFacts, newest: BatchRecord | None) -> Document:
     """``start`` and ``end`` bound the planned next batch; without a planned batch both are the position."""
     progress = newest.sources if newest is not None else ()
     index = int(one.name) if one.name.isdigit() else len(progress)
@@ -267,7 +272,7 @@ def _unknown(examined: Diagnosis, recorded: object) -> Iterator[tuple[str, str, 
         yield "code", facts.code.reason, facts.code.how
 
 
-def _lanes(facts: Facts | None, recorded: Sequence[BatchRecord] | None) -> list[Part]:
+def _lanes(facts: Facts | None, recorded: Sequence[BatchRecord] | None) -> list[Document]:
     """The places that keep batches, from a plan to rows: the mark, and the first and last of each run of batches.
 
     Entries of ``damaged`` cannot be read. The ledger has the batches with recorded progress.
@@ -313,7 +318,7 @@ def _without_messages(examined: Diagnosis) -> Diagnosis:
         return examined
     snapshot, history = examined.facts.snapshot, examined.facts.history
     last, refusal, output = snapshot.last_run, snapshot.last_refusal, snapshot.output
-    problem: dict[str, Any] = vars(output.unreadable) | {"found": None} if output.unreadable is not None else {}
+    problem: Document = vars(output.unreadable) | {"found": None} if output.unreadable is not None else {}
     blank = snapshot._replace(
         last_run=last._replace(reason=None) if last is not None else None,
         last_refusal=refusal._replace(reason=None) if refusal is not None else None,
@@ -326,7 +331,7 @@ def _without_messages(examined: Diagnosis) -> Diagnosis:
 
 def _recorded(
     settings: Settings, examined: Diagnosis, problem: SlackwaterError | None, *, messages: bool
-) -> tuple[Part, tuple[BatchRecord, ...]] | Unknown:
+) -> tuple[Document, tuple[BatchRecord, ...]] | Unknown:
     """The stream, its runs and operations, newest first; and its newest batches. ``holder``: who may write now."""
     facts, name = examined.facts, examined.name
     if isinstance(facts, Facts) and not facts.recorded and problem is None:

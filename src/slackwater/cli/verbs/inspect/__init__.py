@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from slackwater.checkpoint.listing import limited
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
 from slackwater.checkpoint.reader import collector_off, file_text, read_checkpoint
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import copied, marks_document, offset_value, prepare, print_json, write, write_page
+from slackwater.cli.common.console import (
+    Document,
+    copied,
+    marks_document,
+    offset_value,
+    prepare,
+    print_json,
+    write,
+    write_page,
+)
 from slackwater.cli.common.examine import location_of, require_recorded
 from slackwater.core.checkpoint import (
     BatchLine,
@@ -94,7 +102,7 @@ def inspect(
     return READ_WITH_DAMAGE if report.damage else 0
 
 
-def inspect_document(report: CheckpointReport) -> dict[str, Any]:
+def inspect_document(report: CheckpointReport) -> Document:
     """The report as a document: ids are numbers, offsets are JSON if possible."""
     coming, sources = report.next_batch, []
     for line in report.sources:
@@ -144,7 +152,7 @@ def inspect_document(report: CheckpointReport) -> dict[str, Any]:
     }
 
 
-def _positions(ends: Sequence[SourceOffset], field: str) -> list[dict[str, Any]]:
+def _positions(ends: Sequence[SourceOffset], field: str) -> list[Document]:
     return [{"name": one.source, "index": one.position, field: offset_value(one.text)} for one in ends]
 
 

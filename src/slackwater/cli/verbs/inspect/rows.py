@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from slackwater.checkpoint.operators import OperatorReader
 from slackwater.checkpoint.state.reader import StateChoice, StateReader, StateRows
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import print_json, write_page
+from slackwater.cli.common.console import Document, print_json, write_page
 from slackwater.cli.common.declare_reading import ROWS_SHOWN
 from slackwater.cli.verbs.inspect import READ_WITH_DAMAGE, StateRequest, open_target
 from slackwater.core.commands import command
@@ -48,7 +48,7 @@ def show_state(
     return READ_WITH_DAMAGE if found.damage else 0
 
 
-def state_document(place: dict[str, Any], found: StateRows, limit: int | None) -> dict[str, Any]:
+def state_document(place: Document, found: StateRows, limit: int | None) -> Document:
     """Returns at most ``limit`` rows as JSON values; bytes are base64."""
     return {
         "schema": STATE_SCHEMA,
@@ -60,7 +60,7 @@ def state_document(place: dict[str, Any], found: StateRows, limit: int | None) -
     }
 
 
-def state_page(rows: dict[str, Any]) -> str:
+def state_page(rows: Document) -> str:
     operator = rows["operator"]
     head = (
         f"operator {operator['id']} ({operator['name']}), {rows['store']}, after batch {rows['batch']}: "
@@ -79,7 +79,7 @@ def state_page(rows: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def json_rows(table: pa.Table, limit: int | None) -> list[dict[str, Any]]:
+def json_rows(table: pa.Table, limit: int | None) -> list[Document]:
     part = table if limit is None else table.slice(0, limit)
     columns = {
         name: [json_value(scalar) for chunk in part.column(name).chunks for scalar in chunk]
@@ -120,12 +120,12 @@ def _time(scalar: pa.Scalar) -> str | int:
     return text + ("Z" if scalar.type.tz else "")
 
 
-def write_parquet(rows: StateRows, target: NewFile) -> dict[str, Any]:
+def write_parquet(rows: StateRows, target: NewFile) -> Document:
     """All rows in a file; undecodable rows in a second file next to it. Raises as ``NewFile``, and UsageError
     (``cannot-write``) for rows that Parquet has no type for.
     """
     path = target.path
-    written: dict[str, Any] = {"file": str(path), "rows": rows.table.num_rows}
+    written: Document = {"file": str(path), "rows": rows.table.num_rows}
     table = rows.table
     # Parquet has no struct without columns and no type for nothing; such columns are left out.
     for name in table.column_names:
@@ -177,7 +177,7 @@ def _narrow_array(array: pa.Array, kind: pa.DataType) -> pa.Array:
     return pa.StructArray.from_arrays(fields, fields=list(kind), mask=mask)
 
 
-def inspect_state(target: str, request: StateRequest, *, home: str | None = None) -> tuple[dict[str, Any], StateRows]:
+def inspect_state(target: str, request: StateRequest, *, home: str | None = None) -> tuple[Document, StateRows]:
     """The place of the rows, as in the document, and the rows."""
     opened = open_target(target, home, request.limits)
     batch = opened.logs.committed if request.batch is None else request.batch

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from rich.live import Live
@@ -89,9 +88,7 @@ class PlainDisplay:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Nothing to close."""
 
     def say(self, text: str) -> None:
@@ -114,7 +111,7 @@ class PlainDisplay:
         """Nothing: a message has the reason."""
 
 
-class LiveDisplay:
+class LiveDisplay(PlainDisplay):
     """A table that is updated in place.
 
     The recorder's thread reports batches, the runner's states, and they must not draw at the same time.
@@ -131,9 +128,7 @@ class LiveDisplay:
         self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
 
     def say(self, text: str) -> None:
@@ -148,12 +143,6 @@ class LiveDisplay:
         with self._one_at_a_time:
             self._batches[batch.stream] = batch
             self._live.update(self._table())
-
-    def idle(self, stream: str) -> None:
-        """Nothing: the batch that is shown stays."""
-
-    def restarted(self, stream: str) -> None:
-        """Nothing: a message has the reason."""
 
     def _table(self) -> Table:
         table = Table(box=None, pad_edge=False, header_style="dim")
