@@ -52,7 +52,7 @@ def test_a_difference_counts_for_the_step_after_which_it_appears() -> None:
 
     found = compared(STEPS, REFERENCE, drilled)
 
-    assert [(one.doubled, one.vanished, one.other, one.passed) for one in found] == [
+    assert [(one["doubled"], one["vanished"], one["other"], one["passed"]) for one in found] == [
         (0, 0, 0, True),
         (2, 0, 0, False),
         (0, 1, 1, False),
@@ -63,9 +63,9 @@ def test_a_difference_counts_for_the_step_after_which_it_appears() -> None:
 def test_what_comes_after_a_failed_step_is_not_run() -> None:
     found = compared(STEPS, REFERENCE, _results({"a": 1}, "it fails"))
 
-    assert [one.failed is not None for one in found] == [False, True, True, True]
-    assert [one.reached for one in found] == [True, True, False, False]
-    assert not any(one.passed for one in found[1:])
+    assert [one["failed"] is not None for one in found] == [False, True, True, True]
+    assert [one["reached"] for one in found] == [True, True, False, False]
+    assert not any(one["passed"] for one in found[1:])
 
 
 def test_a_drill_that_did_not_take_place_is_not_said_to_have() -> None:
@@ -73,8 +73,8 @@ def test_a_drill_that_did_not_take_place_is_not_said_to_have() -> None:
 
     found = compared(STEPS, REFERENCE, drilled)
 
-    assert [one.reached for one in found] == [one.passed for one in found] == [True, False, True, True]
-    assert not any(one.doubled or one.vanished or one.other or one.failed for one in found)
+    assert [one["reached"] for one in found] == [one["passed"] for one in found] == [True, False, True, True]
+    assert not any(one["doubled"] or one["vanished"] or one["other"] or one["failed"] for one in found)
 
 
 def _uninterrupted(lines: int, *, by_function: bool = True) -> dict[int, dict[str, Any]]:

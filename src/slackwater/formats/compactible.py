@@ -24,14 +24,19 @@ def parse_entry_name(name: str) -> tuple[int, bool] | None:
     return (int(stem), stem != name) if stem.isascii() and stem.isdigit() else None
 
 
-def names_read(names: Iterable[str]) -> list[str]:
-    """The entries that Spark reads, oldest first: the newest compacted entry and later entries."""
+def entries_of(names: Iterable[str]) -> dict[int, str]:
+    """The entries' names by number. Spark reads the compacted one where both exist."""
     found: dict[int, str] = {}
     for name in names:
         parsed = parse_entry_name(name)
-        # Spark reads the compacted one where both exist.
         if parsed is not None and (parsed[1] or parsed[0] not in found):
             found[parsed[0]] = name
+    return found
+
+
+def names_read(names: Iterable[str]) -> list[str]:
+    """The entries that Spark reads, oldest first: the newest compacted entry and later entries."""
+    found = entries_of(names)
     compacted = max((entry for entry, name in found.items() if name.endswith(_SUFFIX)), default=-1)
     return [name for entry, name in sorted(found.items()) if entry >= compacted]
 

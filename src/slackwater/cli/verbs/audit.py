@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -91,26 +91,6 @@ class AuditOptions:
         return self.drills or CHOICES
 
 
-@dataclass(frozen=True, slots=True)
-class DrillResult:
-    """``doubled`` and ``vanished`` count rows; ``other``: rows that the uninterrupted run lacks.
-
-    ``reached`` is false if the drill could not take place; ``failed``: why the batch could not be written.
-    """
-
-    drill: Drill
-    text: str
-    doubled: int = 0
-    vanished: int = 0
-    other: int = 0
-    reached: bool = True
-    failed: str | None = None
-
-    @property
-    def passed(self) -> bool:
-        return self.reached and not (self.doubled or self.vanished or self.other or self.failed)
-
-
 def selected(reference: str, options: AuditOptions) -> tuple[LoadedPipeline, tuple[str, ...]]:
     """The pipeline and the audited streams, without Spark.
 
@@ -171,7 +151,7 @@ def run_drills(
         scratch = folder / name
         scratch.mkdir()
         request = AuditRequest(loaded.reference, name, str(scratch), "schema", given)
-        audits.append(_Auditing(request, options, progress).audited(loaded))
+        audits.append(_audited(loaded, request, options, progress))
     passed = all(one["passed"] for one in audits)
     kept = options.folder is not None or not passed
     if not kept:
@@ -185,90 +165,86 @@ def run_drills(
     }
 
 
-class _Auditing:
-    def __init__(self, request: AuditRequest, options: AuditOptions, progress: Steps) -> None:
-        self._request = request
-        self._options = options
-        self._progress = progress
-
-    def audited(self, loaded: LoadedPipeline) -> Document:
-        """``rows`` are the target's after the uninterrupted run."""
-        definition = loaded.pipeline.streams[self._request.stream]
-        self._progress.begin(f"{definition.full_name}: reading its schema")
-        self._process(self._request)
-        self._progress.end("rows generated")
-        batches = most_steps(self._options.wanted)
-        self._progress.begin(f"{self._request.stream}: {batches} batches, uninterrupted")
-        uninterrupted = replace(self._request, run=REFERENCE, steps=(Step("none"),) * batches)
-        self._process(uninterrupted)
-        reference = _results(uninterrupted.folder)
-        failed = next((one for one in reference.values() if one["end"] != "finished"), None)
-        if failed is not None:
-            raise StreamFailed(
-                "audit-reference",
-                f"Stream {self._request.stream} cannot write generated rows without any drill: {failed['reason']}",
-                where=str(uninterrupted.folder),
-                hint="the rows have the stream's schema and made-up values; see docs/audit.md",
-            )
-        self._progress.end(f"the target holds {Counter(reference[batches - 1]['shown']).total()} rows")
-        steps = steps_of(definition.full_name, self._options, reference)
-        request = replace(self._request, run=DRILL, steps=steps)
-        killed, drilled = True, _results(request.folder)
-        while killed:
-            following = len(drilled)
-            restarted = ", then restarted" if request.again else ""
-            self._progress.begin(f"{self._request.stream}: {steps[following].text}{restarted}")
-            killed = self._process(replace(request, first=following))
-            drilled = _results(request.folder)
-            request = replace(request, again=True)
-            self._progress.end(f"kill -9 in batch {len(drilled)}" if killed else "all batches were tried")
-        drills = compared(steps, reference, drilled)
-        return {
-            "stream": definition.full_name,
-            "sink": dict(definition.sink.identity()),
-            "guarantee": definition.sink.traits.delivery.guarantee,
-            "passed": all(drill.passed for drill in drills),
-            "rows": Counter(reference[len(steps) - 1]["shown"]).total(),
-            "drills": [{"passed": drill.passed, **asdict(drill)} for drill in drills],
-        }
-
-    def _process(self, request: AuditRequest) -> bool:
-        folder = request.folder / "work"
-        folder.mkdir(parents=True, exist_ok=True)
-        marks = len(list(request.folder.glob("drilled-*")))
-        log = request.folder / "log.txt"
-        jvm = f"{JVM_OPTIONS} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".strip()
-        variables = _variables(self._options, DRILL if request.run == DRILL else REFERENCE, request.folder)
-        if not Path(request.reference).is_file():
-            # A module is found from where the command was started, and not from the folder of the run.
-            variables["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")]))
-        with log.open("ab") as output:
-            running = subprocess.Popen(
-                [sys.executable, "-m", "slackwater.audit.child"],
-                cwd=folder if request.run in (REFERENCE, DRILL) else None,
-                env={**os.environ, "SPARK_SUBMIT_OPTS": jvm, **variables},
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
-        code = _finish(running, request)
-        error = request.folder / ERROR
-        if error.exists():
-            fields = json.loads(error.read_text())
-            raise getattr(errors, fields.pop("class"))(**fields)
-        if code == 0:
-            return False
-        if code == -signal.SIGKILL and len(list(request.folder.glob("drilled-*"))) > marks:
-            return True
-        lines = log.read_text(errors="replace").strip().splitlines()
+def _audited(loaded: LoadedPipeline, request: AuditRequest, options: AuditOptions, progress: Steps) -> Document:
+    """``rows`` are the target's after the uninterrupted run."""
+    definition = loaded.pipeline.streams[request.stream]
+    progress.begin(f"{definition.full_name}: reading its schema")
+    _process(request, options)
+    progress.end("rows generated")
+    batches = most_steps(options.wanted)
+    progress.begin(f"{request.stream}: {batches} batches, uninterrupted")
+    uninterrupted = replace(request, run=REFERENCE, steps=(Step("none"),) * batches)
+    _process(uninterrupted, options)
+    reference = _results(uninterrupted.folder)
+    failed = next((one for one in reference.values() if one["end"] != "finished"), None)
+    if failed is not None:
         raise StreamFailed(
-            "audit-process",
-            f"The process of the audit ended with exit code {code}, and not by a drill",
-            where=str(log),
-            found="\n" + "\n".join(lines[-_SHOWN_LINES:]),
-            hint=f"the log has all of its output; run the pipeline alone first: {command('run', request.reference)}",
+            "audit-reference",
+            f"Stream {request.stream} cannot write generated rows without any drill: {failed['reason']}",
+            where=str(uninterrupted.folder),
+            hint="the rows have the stream's schema and made-up values; see docs/audit.md",
         )
+    progress.end(f"the target holds {Counter(reference[batches - 1]['shown']).total()} rows")
+    steps = steps_of(definition.full_name, options, reference)
+    request = replace(request, run=DRILL, steps=steps)
+    killed, drilled = True, _results(request.folder)
+    while killed:
+        following = len(drilled)
+        restarted = ", then restarted" if request.again else ""
+        progress.begin(f"{request.stream}: {steps[following].text}{restarted}")
+        killed = _process(replace(request, first=following), options)
+        drilled = _results(request.folder)
+        request = replace(request, again=True)
+        progress.end(f"kill -9 in batch {len(drilled)}" if killed else "all batches were tried")
+    drills = compared(steps, reference, drilled)
+    return {
+        "stream": definition.full_name,
+        "sink": dict(definition.sink.identity()),
+        "guarantee": definition.sink.traits.delivery.guarantee,
+        "passed": all(drill["passed"] for drill in drills),
+        "rows": Counter(reference[len(steps) - 1]["shown"]).total(),
+        "drills": drills,
+    }
+
+
+def _process(request: AuditRequest, options: AuditOptions) -> bool:
+    """Run a process to its end; whether a drill killed it."""
+    folder = request.folder / "work"
+    folder.mkdir(parents=True, exist_ok=True)
+    marks = len(list(request.folder.glob("drilled-*")))
+    log = request.folder / "log.txt"
+    jvm = f"{JVM_OPTIONS} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".strip()
+    variables = _variables(options, DRILL if request.run == DRILL else REFERENCE, request.folder)
+    if not Path(request.reference).is_file():
+        # A module is found from where the command was started, and not from the folder of the run.
+        variables["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")]))
+    with log.open("ab") as output:
+        running = subprocess.Popen(
+            [sys.executable, "-m", "slackwater.audit.child"],
+            cwd=folder if request.run in (REFERENCE, DRILL) else None,
+            env={**os.environ, "SPARK_SUBMIT_OPTS": jvm, **variables},
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    code = _finish(running, request)
+    error = request.folder / ERROR
+    if error.exists():
+        fields = json.loads(error.read_text())
+        raise getattr(errors, fields.pop("class"))(**fields)
+    if code == 0:
+        return False
+    if code == -signal.SIGKILL and len(list(request.folder.glob("drilled-*"))) > marks:
+        return True
+    lines = log.read_text(errors="replace").strip().splitlines()
+    raise StreamFailed(
+        "audit-process",
+        f"The process of the audit ended with exit code {code}, and not by a drill",
+        where=str(log),
+        found="\n" + "\n".join(lines[-_SHOWN_LINES:]),
+        hint=f"the log has all of its output; run the pipeline alone first: {command('run', request.reference)}",
+    )
 
 
 def _finish(running: subprocess.Popen[bytes], request: AuditRequest) -> int:
@@ -323,26 +299,40 @@ def steps_of(stream: str, options: AuditOptions, reference: Mapping[int, Mapping
 
 def compared(
     steps: Sequence[Step], reference: Mapping[int, Mapping[str, Any]], drilled: Mapping[int, Mapping[str, Any]]
-) -> tuple[DrillResult, ...]:
-    found: list[DrillResult] = []
+) -> list[Document]:
+    """The drills of the document. ``doubled`` and ``vanished`` count rows; ``other``: those that no batch has.
+
+    ``reached`` is false if the drill could not take place; ``failed``: why the batch could not be written.
+    """
+    found: list[Document] = []
     missing_before, extra_before = Counter[str](), Counter[str]()
     for number, step in enumerate(steps):
-        result, drill = drilled.get(number), DrillResult(step.drill, step.text)
+        result, counts = drilled.get(number), dict.fromkeys(("doubled", "vanished", "other"), 0)
+        reached, failed = result is not None, None
         if result is None:
-            found.append(replace(drill, reached=False, failed="not run: the batch before it failed"))
-            continue
-        if result["end"] != "finished":
-            found.append(replace(drill, failed=result["reason"] or result["end"]))
-            continue
-        expected, shown = Counter[str](reference[number]["shown"]), Counter[str](result["shown"])
-        missing, extra = expected - shown, shown - expected
-        new = extra - extra_before
-        doubled, vanished = sum(count for row, count in new.items() if row in expected), missing - missing_before
-        reached = step.drill == "none" or result["drilled"]
-        other = new.total() - doubled
-        found.append(replace(drill, doubled=doubled, vanished=vanished.total(), other=other, reached=reached))
-        missing_before, extra_before = missing, extra
-    return tuple(found)
+            failed = "not run: the batch before it failed"
+        elif result["end"] != "finished":
+            failed = result["reason"] or result["end"]
+        else:
+            expected, shown = Counter[str](reference[number]["shown"]), Counter[str](result["shown"])
+            missing, extra = expected - shown, shown - expected
+            new = extra - extra_before
+            doubled, vanished = sum(count for row, count in new.items() if row in expected), missing - missing_before
+            counts = {"doubled": doubled, "vanished": vanished.total(), "other": new.total() - doubled}
+            reached = step.drill == "none" or result["drilled"]
+            missing_before, extra_before = missing, extra
+        passed = reached and failed is None and not any(counts.values())
+        found.append(
+            {
+                "passed": passed,
+                "drill": step.drill,
+                "text": step.text,
+                **counts,
+                "reached": reached,
+                "failed": failed,
+            }
+        )
+    return found
 
 
 def _variables(options: AuditOptions, run: Run, folder: Path) -> dict[str, str]:

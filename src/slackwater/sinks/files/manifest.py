@@ -20,6 +20,7 @@ from slackwater.formats.compactible import (
     NEWEST_VERSION,
     SINK_LOG,
     derive_interval,
+    entries_of,
     lay_out,
     names_read,
     parse_entry_name,
@@ -44,14 +45,8 @@ class Manifest:
         self._parsed: tuple[bytes, tuple[SinkFile, ...]] = (b"", ())
 
     def names(self) -> dict[int, str]:
-        """The entries by batch, ``N`` or ``N.compact``. Spark prefers the compacted entry."""
-        found: dict[int, str] = {}
-        for entry in self._store.list(SINK_LOG):
-            parsed = parse_entry_name(entry.name)
-            # A folder counts: Spark takes it for an entry too, and fails to read it.
-            if parsed is not None and (parsed[1] or parsed[0] not in found):
-                found[parsed[0]] = entry.name
-        return found
+        """The entries by batch. A folder counts: Spark takes it for an entry too, and fails to read it."""
+        return entries_of(entry.name for entry in self._store.list(SINK_LOG))
 
     def newest(self) -> int:
         batch, name = max(self.names().items(), default=(-1, None))
@@ -429,12 +424,8 @@ def _with_side_files(store: ReadStore, paths: Iterable[str]) -> tuple[TakenFile,
 
 def _hashed(store: ReadStore, paths: Iterable[str]) -> tuple[TakenFile, ...]:
     """The hashed files, only if they exist: a file lost before the cut cannot be restored."""
-    found: list[TakenFile] = []
-    for path in paths:
-        digest = _hash_of(store, path)
-        if digest is not None:
-            found.append(TakenFile(path, store.size(path), digest))
-    return tuple(found)
+    digests = ((path, _hash_of(store, path)) for path in paths)
+    return tuple(TakenFile(path, store.size(path), digest) for path, digest in digests if digest is not None)
 
 
 def _hash_of(store: ReadStore, path: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 
 from slackwater.checkpoint.listing import limited
@@ -401,13 +402,9 @@ def _section(heading: str, rows: Sequence[tuple[str, ...]]) -> str:
 
 def _table(rows: Iterable[tuple[str, ...]]) -> str:
     listed = list(rows)
-    count = max((len(row) for row in listed), default=0)
-    widths = [max((len(row[column]) for row in listed if column < len(row)), default=0) for column in range(count)]
-    lines = []
-    for row in listed:
-        cells = [cell.ljust(widths[column]) for column, cell in enumerate(row)]
-        lines.append("  ".join(cell for column, cell in enumerate(cells) if widths[column]).rstrip())
-    return "\n".join(lines)
+    widths = [max(map(len, column)) for column in zip_longest(*listed, fillvalue="")]
+    padded = ([cell.ljust(width) for cell, width in zip(row, widths, strict=False) if width] for row in listed)
+    return "\n".join("  ".join(cells).rstrip() for cells in padded)
 
 
 def _indent(text: str, by: int = 2) -> str:

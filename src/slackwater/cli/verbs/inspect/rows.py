@@ -154,7 +154,7 @@ def _write(table: pa.Table, target: NewFile) -> None:
             "The rows cannot be written as Parquet",
             where=str(target.path),
             found=str(error),
-            hint="show them as text or JSON instead: leave --out out",
+            hint="show them as text or JSON instead: leave --to out",
         ) from error
 
 
