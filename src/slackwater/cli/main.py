@@ -113,10 +113,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout = None  # the interpreter's own advice for closed pipes
         return 0
     except OSError as error:
-        if error.errno in _NO_SPACE:
-            sys.stdout = None  # what could not be written is not tried again at exit
         place = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else None
         if error.errno in _NO_SPACE:
+            sys.stdout = None  # what could not be written is not tried again at exit
             return _shown(
                 EnvironmentMissing(
                     "disk-full", "There is no space left to write to", where=place, hint="free some space and try again"

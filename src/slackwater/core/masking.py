@@ -217,10 +217,7 @@ def _rules() -> tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str
         (r"(?i)\b(authorization\s*[:=]\s*\w+|bearer)\s+[A-Za-z0-9+/=_.~\-]{8,}", rf"\1 {MASK}"),
         # The id of an AWS access key, and a JSON web token.
         (r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", MASK),
-        (
-            r"(?<![\w\-])(?=[\w\-]++\.[\w\-]{8,}+\.)([\w\-]*?)\beyJ[\w\-]{8,}+\.[\w\-]++\.[\w\-]*+",
-            rf"\1{MASK}",
-        ),
+        (r"(?<![\w\-])(?=[\w\-]++\.[\w\-]{8,}+\.)([\w\-]*?)\beyJ[\w\-]{8,}+\.[\w\-]++\.[\w\-]*+", rf"\1{MASK}"),
     )
     return tuple((re.compile(pattern), replacement) for pattern, replacement in rules)
 

@@ -258,13 +258,7 @@ def seen(ledger: Ledger, stream: str) -> Seen:
 
 
 def wait_until_free(
-    ledger: Ledger,
-    stream: str,
-    *,
-    wait_s: float,
-    say: Say,
-    expires_s: float = EXPIRES_S,
-    before: Seen = (None, 0.0),
+    ledger: Ledger, stream: str, *, wait_s: float, say: Say, expires_s: float = EXPIRES_S, before: Seen = (None, 0.0)
 ) -> None:
     """Wait, with a message, until a killed driver's JVM on this host exits.
 

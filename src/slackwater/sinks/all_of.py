@@ -335,9 +335,5 @@ def _first_repeated(places: Iterable[frozenset[str | None]]) -> str | None:
 
 
 SINK = SinkKind(
-    opener=open_all_of_output,
-    constructor=all_of,
-    exports=("AllOfSink",),
-    entries=ENTRIES,
-    members=member_identities,
+    opener=open_all_of_output, constructor=all_of, exports=("AllOfSink",), entries=ENTRIES, members=member_identities
 )

@@ -57,8 +57,7 @@ CONSOLE = SinkKind(
 
 FOREACH_TRAITS = Traits(
     Delivery(
-        "at-least-once",
-        "the function gets the rows of an interrupted batch, and of a repeated task, a second time",
+        "at-least-once", "the function gets the rows of an interrupted batch, and of a repeated task, a second time"
     ),
     one_writer=False,
     real_time=True,

@@ -84,15 +84,7 @@ S3 = S3Kind(
 )
 
 
-_KEYS = (
-    "account_name",
-    "account_key",
-    "connection_string",
-    "sas_token",
-    "client_id",
-    "client_secret",
-    "tenant_id",
-)
+_KEYS = ("account_name", "account_key", "connection_string", "sas_token", "client_id", "client_secret", "tenant_id")
 
 
 class AzureKind(FsspecKind):

@@ -15,12 +15,7 @@ from slackwater.storage.below import copy_pieces
 from slackwater.storage.protocols import LEFTOVER, READ_LIMIT, Entry, FileTooLarge, Folder, ReadStore, StoreTraits
 
 LOCAL = StoreTraits(
-    remote=False,
-    atomic_rename=True,
-    atomic_replace=True,
-    append=True,
-    exclusive_create=True,
-    moves_directories=True,
+    remote=False, atomic_rename=True, atomic_replace=True, append=True, exclusive_create=True, moves_directories=True
 )
 """The guarantees of directories on this machine."""
 _PIECE = 1 << 14

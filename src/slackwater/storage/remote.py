@@ -16,14 +16,7 @@ import fsspec
 from slackwater.core.errors import EnvironmentMissing, SlackwaterError, UsageError
 from slackwater.storage.below import copy_pieces
 from slackwater.storage.protocols import READ_LIMIT, Entry, FileTooLarge, Folder, ReadStore, StoreTraits
-from slackwater.storage.replacement import (
-    move,
-    set_aside_path,
-    settle,
-    swap_in,
-    temporary_path,
-    with_files_set_aside,
-)
+from slackwater.storage.replacement import move, set_aside_path, settle, swap_in, temporary_path, with_files_set_aside
 from slackwater.storage.waits import WAITS
 
 if TYPE_CHECKING:

@@ -132,15 +132,9 @@ def offsets(parser: Parser) -> None:
 def ledger(parser: Parser) -> None:
     parser.takes("stream", "STREAM", "only this one, by its name or the location of its checkpoint", nargs="?")
     shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--batches", metavar="A..B", help="these batches: 3..7, 3.., ..7, 5 (default: the newest 20)")
     shown.add_argument(
-        "--batches",
-        metavar="A..B",
-        help="these batches: 3..7, 3.., ..7, 5 (default: the newest 20)",
-    )
-    shown.add_argument(
-        "--operations",
-        action="store_true",
-        help="only operations, each with its commands to continue and undo",
+        "--operations", action="store_true", help="only operations, each with its commands to continue and undo"
     )
     add_home(parser)
     add_format(parser)

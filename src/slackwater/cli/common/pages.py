@@ -20,11 +20,7 @@ Item = TypeVar("Item")
 LABEL_WIDTH = 11
 
 
-def show(
-    shown_as: Format,
-    document: Mapping[str, object],
-    page: Callable[[], RenderableType],
-) -> None:
+def show(shown_as: Format, document: Mapping[str, object], page: Callable[[], RenderableType]) -> None:
     """The result of a verb on stdout, as JSON or as a page."""
     if shown_as is Format.JSON:
         print_json(document)

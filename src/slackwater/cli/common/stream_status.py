@@ -8,10 +8,10 @@ from typing import Any
 
 from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.checkpoint.opened import OpenedCheckpoint
-from slackwater.core.checkpoint import CommitEntry, Depth, Marks, OffsetEntry
+from slackwater.core.checkpoint import CommitEntry, Depth, OffsetEntry
 from slackwater.core.errors import FormatError, unreachable
 from slackwater.core.facts import Finding, Severity, Unknown
-from slackwater.core.records import NEWEST_BATCHES, BatchRecord, BatchSource, OperationRecord, RunRecord, StreamRecord
+from slackwater.core.records import NEWEST_BATCHES, BatchRecord, BatchSource, StreamRecord
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.checks.common.check import lag_of, rows_ahead
 from slackwater.diagnose.number_line import codes_from_plan, findings
@@ -142,28 +142,12 @@ class StreamStatus:
     late_rows: int = 0
 
     @property
-    def stream(self) -> StreamRecord:
-        return self.snapshot.stream
-
-    @property
-    def marks(self) -> Marks:
-        return self.snapshot.marks
-
-    @property
-    def run(self) -> RunRecord | None:
-        return self.snapshot.last_run
-
-    @property
-    def operation(self) -> OperationRecord | None:
-        return self.snapshot.operation
-
-    @property
     def from_plan(self) -> tuple[str, ...]:
         return codes_from_plan(self.findings)
 
     @property
     def rerun(self) -> bool:
-        return self.marks.committed < self.marks.planned
+        return self.snapshot.marks.committed < self.snapshot.marks.planned
 
 
 def home_place(workspace: Workspace) -> Callable[[], Place]:

@@ -113,10 +113,7 @@ def _read(settings: Settings, file: Path | str) -> Plan:
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            "plan-unreadable",
-            f"The plan cannot be read: {error}",
-            where=str(file),
-            hint=PLANS_ARE_WRITTEN,
+            "plan-unreadable", f"The plan cannot be read: {error}", where=str(file), hint=PLANS_ARE_WRITTEN
         ) from error
 
 

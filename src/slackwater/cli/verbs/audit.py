@@ -323,14 +323,7 @@ def compared(
             missing_before, extra_before = missing, extra
         passed = reached and failed is None and not any(counts.values())
         found.append(
-            {
-                "passed": passed,
-                "drill": step.drill,
-                "text": step.text,
-                **counts,
-                "reached": reached,
-                "failed": failed,
-            }
+            {"passed": passed, "drill": step.drill, "text": step.text, **counts, "reached": reached, "failed": failed}
         )
     return found
 

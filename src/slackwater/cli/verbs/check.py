@@ -43,13 +43,7 @@ def check_document(checked: CheckedPipeline) -> Document:
     streams = []
     for stream in checked.streams:
         judged = stream.verdict
-        compared: Document = {
-            "effect": None,
-            "starts": False,
-            "compared_with": None,
-            "batch": None,
-            "changes": [],
-        }
+        compared: Document = {"effect": None, "starts": False, "compared_with": None, "batch": None, "changes": []}
         if judged is not None:
             compared = {
                 "effect": judged.effect.word if judged.effect is not None else None,
@@ -101,14 +95,7 @@ def check(
     shown_as: Format,
 ) -> int:
     settings = prepare(home, shown_as, logging=True, debug=debug)
-    checked = check_pipeline(
-        pipeline,
-        settings,
-        say,
-        streams=streams or (),
-        master=master,
-        spark=parse_conf(conf),
-    )
+    checked = check_pipeline(pipeline, settings, say, streams=streams or (), master=master, spark=parse_conf(conf))
     show(shown_as, check_document(checked), lambda: check_page(checked))
     if checked.error is not None:
         report_error(checked.error)

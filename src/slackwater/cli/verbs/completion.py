@@ -41,12 +41,7 @@ def commands() -> list[Command]:
         parser = Parser(f"slackwater {name}", description=summary)
         declare_verb(name, parser)
         found += _commands_of(parser, (name,))
-    top = Command(
-        (),
-        "",
-        (Option(("-h", "--help"), "show this help", takes_value=False),),
-        tuple(VERBS.items()),
-    )
+    top = Command((), "", (Option(("-h", "--help"), "show this help", takes_value=False),), tuple(VERBS.items()))
     return [*sorted(found, key=lambda one: -len(one.words)), top]
 
 

@@ -15,13 +15,7 @@ INTERRUPTED = 130
 
 
 def demo(
-    *,
-    source: Source,
-    sink: Sink,
-    postgres_url: str | None,
-    folder: Path | None,
-    keep: bool,
-    shown_as: Format,
+    *, source: Source, sink: Sink, postgres_url: str | None, folder: Path | None, keep: bool, shown_as: Format
 ) -> int:
     prepare(None, shown_as, logging=True)
     steps = Steps(err())

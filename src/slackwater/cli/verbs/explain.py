@@ -31,10 +31,7 @@ LABEL_WIDTH = max(len(heading) for heading in HEADINGS) + 2
 _COMMAND = re.compile(r"`(slackwater [^`]+)`")
 TRANSIENT = frozenset({"store-unreachable"})
 """Failures after which a run restarts by itself."""
-MET: Mapping[How, str] = {
-    "run": "refused or prevented",
-    "not-detectable": "not seen in any file",
-}
+MET: Mapping[How, str] = {"run": "refused or prevented", "not-detectable": "not seen in any file"}
 SAFE = {
     1: "nothing is known; please report the defect",
     2: "yes; the command stopped before it changed anything",

@@ -178,8 +178,5 @@ def parse_at(text: str) -> str:
     if number is not None:
         return f"{BATCH}{number}"
     raise UsageError(
-        "target",
-        "A position cannot be parsed",
-        expected="last-written, contributing or batch:N",
-        found=shortened(text),
+        "target", "A position cannot be parsed", expected="last-written, contributing or batch:N", found=shortened(text)
     )

@@ -203,12 +203,7 @@ def prune(*, stream: str | None, keep: int, yes: bool, home: str | None, shown_a
             for one in doomed:
                 err().print(_line(one, "would delete"))
             confirm(doomed[0].stream if len(doomed) == 1 else "all", "delete them")
-        removed = delete_prunable(
-            workspace,
-            stream,
-            keep,
-            say,
-        )
+        removed = delete_prunable(workspace, stream, keep, say)
     if shown_as is Format.JSON:
         streams = [
             copied(one, "stream", "generations", "operations")

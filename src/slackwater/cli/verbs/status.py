@@ -64,8 +64,7 @@ class HomeStatus:
 def read_status(settings: Settings, name: str | None = None, depth: Depth = "quick") -> HomeStatus:
     """The state of the streams; none without a ledger. NotFound for an unknown name.
 
-    An unreadable stream does not hide others; the error of the
-    only stream is raised.
+    An unreadable stream does not hide others; the error of the only stream is raised.
     """
     try:
         with open_workspace(settings) as workspace:
@@ -103,7 +102,7 @@ def _all_streams(settings: Settings, workspace: Workspace, depth: Depth) -> Home
 
 def doctor_of(status: StreamStatus) -> str | None:
     serious = any(finding.severity is not Severity.INFO for finding in status.findings)
-    return command("doctor", status.stream.full_name) if serious else None
+    return command("doctor", status.snapshot.stream.full_name) if serious else None
 
 
 def status_document(home: HomeStatus) -> Document:
@@ -113,8 +112,9 @@ def status_document(home: HomeStatus) -> Document:
 
 
 def _fields(status: StreamStatus) -> Document:
-    stream, marks, output = status.stream, status.marks, status.snapshot.output
-    left, first, problem = status.operation, status.findings[0], output.unreadable
+    snapshot, first = status.snapshot, status.findings[0]
+    stream, marks, output, left = snapshot.stream, snapshot.marks, snapshot.output, snapshot.operation
+    problem = output.unreadable
     sink_error: Document | None = None
     if problem is not None:
         fields = problem.as_dict()
@@ -133,7 +133,7 @@ def _fields(status: StreamStatus) -> Document:
         "sink": dict(stream.sink),
         "delivery": asdict(output.delivery) if output.delivery is not None else None,
         "generation": stream.current_generation,
-        "checkpoint": status.snapshot.generation.location,
+        "checkpoint": snapshot.generation.location,
         "moved_to": status.moved_to,
         "marks": marks_document(marks, "written", "pending_no_data"),
         "outputs": [
@@ -150,7 +150,7 @@ def _fields(status: StreamStatus) -> Document:
         "late_rows": status.late_rows,
         "newest_batch": status.batch.batch_id if status.batch else None,
         "lease": lease,
-        "last_run": run_document(status.run, status.run_end) if status.run else None,
+        "last_run": run_document(snapshot.last_run, status.run_end) if snapshot.last_run else None,
         "operation": left and copied(left, "id", "goal", "status") | times(left, "started"),
         "verdict": copied(first, "code", "text"),
         "not_compared": list(status.not_compared),
@@ -184,7 +184,8 @@ def status_page(home: HomeStatus) -> Group:
 
 
 def _block(status: StreamStatus) -> list[Text]:
-    marks, first, stream, run, left = status.marks, status.findings[0], status.stream, status.run, status.operation
+    snapshot, first = status.snapshot, status.findings[0]
+    marks, stream, run, left = snapshot.marks, snapshot.stream, snapshot.last_run, snapshot.operation
     title = heading(stream.full_name, f"generation {stream.current_generation}", "dim")
     title.append(f"  {first.text}", style=f"not bold {STYLES[first.severity]}")
     ahead = "running now" if status.run_end in {"running", "stopping"} else "already planned, will run again"
@@ -205,7 +206,7 @@ def _block(status: StreamStatus) -> list[Text]:
     moved = f"{status.moved_to} has this query; if it was moved: {command('adopt', status.moved_to or '')}"
     lines = labelled_rows(
         ("marks", marks_text(marks_document(marks, "written"))),
-        *(("output", f"{one.name}, written {mark(one.written)}") for one in status.snapshot.output.members),
+        *(("output", f"{one.name}, written {mark(one.written)}") for one in snapshot.output.members),
         ("batch", f"{marks.next_batch} is next, {ahead if status.rerun else 'to be planned'}"),
         ("lag", lag_text(status.lag)),
         ("watermark", timestamp(status.watermark_ms)),
@@ -267,6 +268,6 @@ def _looks(found: HomeStatus, settings: Settings, stream: str | None, depth: Dep
             found = read_status(settings, stream, depth)
         except SlackwaterError as error:
             # A failed reading does not end the watch.
-            names = [one.stream.full_name for one in found.streams] or [name for name, _ in found.unreadable]
+            names = [one.snapshot.stream.full_name for one in found.streams] or [name for name, _ in found.unreadable]
             unreadable = tuple((name, error) for name in names or [found.home])
             found = HomeStatus(found.home, (), (), unreadable)

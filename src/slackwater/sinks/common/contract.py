@@ -407,9 +407,7 @@ class OpaqueOutput(Output):
         if self._read_at is not None:
             return self._read_at
         raise PipelineError(
-            "output-unreadable",
-            f"A stream cannot read the output of a sink of kind {self._kind}",
-            where=self.location,
+            "output-unreadable", f"A stream cannot read the output of a sink of kind {self._kind}", where=self.location
         )
 
     def _refuse(self, what: str) -> NoReturn:

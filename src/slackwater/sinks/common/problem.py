@@ -36,10 +36,7 @@ class Problem:
 
 def malformed_identity(identity: Identity, lacks: str, expected: str) -> SinkUnreadable:
     return SinkUnreadable(
-        "sink-identity",
-        f"The recorded identity of the sink {lacks}",
-        expected=expected,
-        found=str(dict(identity)),
+        "sink-identity", f"The recorded identity of the sink {lacks}", expected=expected, found=str(dict(identity))
     )
 
 

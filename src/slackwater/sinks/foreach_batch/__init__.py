@@ -23,10 +23,7 @@ ENTRIES = (
 SINK = SinkKind(
     opener="slackwater.sinks.foreach_batch.sink:open_foreach_batch_output",
     constructor="slackwater.sinks.foreach_batch.sink:foreach_batch",
-    exports=(
-        "Batch",
-        "ForeachBatchSink",
-    ),
+    exports=("Batch", "ForeachBatchSink"),
     recognise="slackwater.sinks.foreach_batch.sink:recognise",
     entries=ENTRIES,
 )

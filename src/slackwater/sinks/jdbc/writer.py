@@ -18,15 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark import cloudpickle
 from pyspark.accumulators import _accumulatorRegistry
-from pyspark.sql.types import (
-    ArrayType,
-    DataType,
-    IntegerType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.types import ArrayType, DataType, IntegerType, StringType, StructField, StructType, TimestampType
 from sqlalchemy import Connection, delete, func, insert, inspect, select
 from sqlalchemy.exc import DBAPIError
 

@@ -10,10 +10,7 @@ from slackwater.sinks.common.registry import SinkKind
 SINK = SinkKind(
     opener="slackwater.sinks.kafka.sink:open_kafka_output",
     constructor="slackwater.sinks.kafka.sink:kafka",
-    exports=(
-        "ExactlyOnceKafkaSink",
-        "KafkaSink",
-    ),
+    exports=("ExactlyOnceKafkaSink", "KafkaSink"),
     entries="slackwater.sinks.kafka.sink:ENTRIES",
     identifying=("kind", "topic", "marker_topic"),
     transient=frozenset({"broker-unreachable", "output-broker-unreachable", "kafka-fenced"}),

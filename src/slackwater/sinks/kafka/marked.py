@@ -222,8 +222,7 @@ def _not_granted(operation: str, topic: str, servers: str, hint: str) -> Refused
 TRANSACTION_TIMEOUT_MS = 300_000
 """How long readers wait for a batch whose writer was killed, unless the stream is started again."""
 _waited_for: defaultdict[str, dict[str, Undecided]] = defaultdict(dict)
-"""Undecided records, by servers and marker topic: a start reads the mark ten times, and waits for them once.
-"""
+"""Undecided records, by servers and marker topic: a start reads the mark ten times, and waits for them once."""
 
 
 class MarkedTopic(TopicAddress, MarkerTarget):

@@ -27,13 +27,7 @@ from slackwater.sinks.common.changes import (
     started,
 )
 from slackwater.sinks.common.contract import WITHOUT_CUT, LogEntries, LostMarker, Output, Sink, SwapPart, uncuttable
-from slackwater.sinks.common.database import (
-    Address,
-    address_in,
-    address_of,
-    no_streaming_source,
-    require_table,
-)
+from slackwater.sinks.common.database import Address, address_in, address_of, no_streaming_source, require_table
 from slackwater.sinks.common.marker import TABLE, MarkedTarget, Marker, check_logged, limit_wait
 from slackwater.sinks.common.problem import refuse_partitions
 from slackwater.sinks.postgres import changes, traits_of

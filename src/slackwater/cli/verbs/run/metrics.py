@@ -10,7 +10,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -230,19 +230,13 @@ class StatusCollector(Collector):
             yield family
 
     def _statuses(self) -> Reading:
-        names = list(self._seen)
-        try:
-            with open_workspace(self._settings) as workspace:
-                found: dict[str, StreamStatus | None] = {}
-                for name in names:
-                    try:
-                        found[name] = stream_status(workspace, workspace.ledger.stream(name))
-                    except SlackwaterError:
-                        # Shown: ``slackwater_stream_readable`` is 0.
-                        found[name] = None
-                return found
-        except SlackwaterError:
-            return dict.fromkeys(names)
+        found: dict[str, StreamStatus | None] = dict.fromkeys(self._seen)
+        # What cannot be read is shown: ``slackwater_stream_readable`` is 0.
+        with suppress(SlackwaterError), open_workspace(self._settings) as workspace:
+            for name in found:
+                with suppress(SlackwaterError):
+                    found[name] = stream_status(workspace, workspace.ledger.stream(name))
+        return found
 
 
 def _values(status: StreamStatus | None, seen: _StreamSeen, now: float) -> Mapping[str, Values]:
@@ -268,7 +262,9 @@ def _values(status: StreamStatus | None, seen: _StreamSeen, now: float) -> Mappi
         }
         severities = [str(finding.severity) for finding in status.findings]
         by_label = {
-            "marks": {(name,): getattr(status.marks, name) for name in ("planned", "committed", "state", "written")},
+            "marks": {
+                (name,): getattr(status.snapshot.marks, name) for name in ("planned", "committed", "state", "written")
+            },
             "findings": {(severity,): severities.count(severity) for severity in ("info", "warning", "stop")},
         }
     plain: dict[str, Values] = {key: {(): value} for key, value in values.items()}
