@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,7 @@ from slackwater.cli.common.comparison import CheckedPipeline, CheckedStream
 from slackwater.cli.common.console import folds
 from slackwater.cli.common.pages import show
 from slackwater.cli.main import main
-from slackwater.cli.verbs.audit import DrillResult, audit_page
+from slackwater.cli.verbs.audit import audit_page
 from slackwater.cli.verbs.check import check_page
 from slackwater.cli.verbs.run import LiveDisplay, PlainDisplay
 from slackwater.core.verdict import Change, Effect, StreamVerdict, Verdict
@@ -211,12 +210,16 @@ def test_screen_of_check(folder: Path, screens: Screens, snapshot: SnapshotAsser
 
 
 def test_screen_of_an_audit(screens: Screens, snapshot: SnapshotAssertion) -> None:
-    drills = (
-        DrillResult("after", Step("after").text),
-        DrillResult("twice", Step("twice").text, doubled=1234, vanished=1),
-        DrillResult("job", Step("job").text, reached=False),
-        DrillResult("line", Step("line", 3, "pages.py:12").text, failed="AnalysisException: a column is missing"),
-    )
+    as_planned = {"doubled": 0, "vanished": 0, "other": 0, "reached": True, "failed": None}
+    drills = [
+        {**as_planned, "drill": step.drill, "text": step.text, **found}
+        for step, found in (
+            (Step("after"), {}),
+            (Step("twice"), {"doubled": 1234, "vanished": 1}),
+            (Step("job"), {"reached": False}),
+            (Step("line", 3, "pages.py:12"), {"failed": "AnalysisException: a column is missing"}),
+        )
+    ]
     stream = {
         "stream": LONG,
         "sink": {"kind": "postgres", "url": "postgresql://127.0.0.1/clicks", "table": "clicks_of_all_pages"},
@@ -224,7 +227,7 @@ def test_screen_of_an_audit(screens: Screens, snapshot: SnapshotAssertion) -> No
         "guarantee": "exactly-once",
     }
     document = {
-        "streams": [stream | {"drills": [*map(asdict, drills)]}, stream | {"drills": [*map(asdict, drills[::2])]}],
+        "streams": [stream | {"drills": drills}, stream | {"drills": drills[::2]}],
         "without_reader": ["clicks/views"],
         "folder": "audits/20260101T000000",
     }

@@ -168,9 +168,8 @@ def stream_status(
     except OSError as error:
         raise unreachable(f"The checkpoint or the output of stream {stream.full_name}", error) from error
     planned = max(snapshot.recorded.planned, snapshot.marks.planned)
-    recent = workspace.ledger.batches(stream.full_name, first=max(planned - SEARCHED_BATCHES, 0))
-    recent = recent or workspace.ledger.batches(stream.full_name)
-    batch = recent[-1] if recent else None
+    recent = ledger.batches(stream.full_name, first=max(planned - SEARCHED_BATCHES, 0))
+    batch = next(reversed(recent or ledger.batches(stream.full_name)), None)
     committed = snapshot.marks.committed
     if batch is not None and snapshot.stream.is_watched and snapshot.holder is None and committed > batch.batch_id:
         # The user's program has committed later batches by itself.

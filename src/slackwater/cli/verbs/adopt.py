@@ -55,12 +55,12 @@ def adopt_checkpoint(
 
     Returns the document. Raises SlackwaterError; nothing is recorded then.
     """
-    location = _absolute(location)
+    ledger, location = workspace.ledger, _absolute(location)
     store = open_read_store(location)
     try:
         require_reachable(store)
     except NotFound as error:
-        known_as = stream_at(workspace.ledger, location)
+        known_as = stream_at(ledger, location)
         if known_as is not None:
             error.hint = deleted_checkpoint_hint(known_as.full_name)
         raise
@@ -81,32 +81,30 @@ def adopt_checkpoint(
         identity = recognised(WriterCalls(found["kind"], {"path": found["path"]}))
     check_home(workspace, workspace.say)
     stream, known = _stream(workspace, location, identity, sink, name)
-    with LeaseKeeper([stream.full_name], workspace.home, workspace.ledger, "adopt", workspace.say), ExitStack() as undo:
+    with LeaseKeeper([stream.full_name], workspace.home, ledger, "adopt", workspace.say), ExitStack() as undo:
         # Again: until the lease was taken, another process may have recorded it.
         stream, known = _stream(workspace, location, identity, sink, stream.name)
         if not known:
             # The one step that makes it known. Until then a kill leaves nothing; after it, less in the ledger.
             first = GenerationRecord(stream.full_name, 1, location, query_id=read_logs(store).query_id)
-            workspace.ledger.register_stream(stream, first)
-            undo.callback(forget, workspace.home, workspace.ledger, stream)
+            ledger.register_stream(stream, first)
+            undo.callback(forget, workspace.home, ledger, stream)
         else:
-            record_move(workspace.ledger, stream, location)
+            record_move(ledger, stream, location)
         if program is not None:
             # By the ledger's record it finds the query of this checkpoint.
             read = program(workspace, stream)
             stream = read._replace(sink=_with_sink(stream, read.sink).sink)
-        workspace.ledger.register_stream(stream)
+        ledger.register_stream(stream)
         # From here on a failure leaves a stream that is known, and the same command adds what is missing.
         undo.pop_all()
-        write_stream_file_of(workspace.home, workspace.ledger, stream.full_name)
-        entries = copy_new(
-            workspace.ledger, stream.full_name, stream.current_generation, store, open_output(stream.sink)
-        )
+        write_stream_file_of(workspace.home, ledger, stream.full_name)
+        entries = copy_new(ledger, stream.full_name, stream.current_generation, store, open_output(stream.sink))
         # Until a run records the query's plan: nothing else shows that a deleted store existed.
-        layout = workspace.ledger.generation(stream.full_name, stream.current_generation).layout or {}
+        layout = ledger.generation(stream.full_name, stream.current_generation).layout or {}
         stores = state_stores(store)
         if OPERATORS not in layout and stores:
-            workspace.ledger.update_generation(
+            ledger.update_generation(
                 stream.full_name, stream.current_generation, layout={**layout, STATE_STORES: stores}
             )
     return _document(workspace, stream, entries)

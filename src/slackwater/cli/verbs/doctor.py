@@ -42,6 +42,7 @@ _CAUSES = {
 def doctor_document(examined: Sequence[Diagnosis]) -> Document:
     streams = []
     for one in examined:
+        facts = one.facts
         errors = [
             copied(symptom, "symptom", "certainty", "line", line_number="where")
             | {
@@ -52,17 +53,17 @@ def doctor_document(examined: Sequence[Diagnosis]) -> Document:
             for symptom in one.errors
         ]
         of_text = {"errors": errors, "own_codes": list(one.own_codes), "read": dict(one.read)}
-        if isinstance(one.facts, Unknown):
-            problem = one.facts.error.as_dict() if isinstance(one.facts.error, SlackwaterError) else None
+        if isinstance(facts, Unknown):
+            problem = facts.error.as_dict() if isinstance(facts.error, SlackwaterError) else None
             streams.append({"stream": one.name if problem else None, "error": problem, **of_text})
             continue
         streams.append(
             {
-                "stream": one.facts.name if one.facts.recorded else None,
-                "checkpoint": one.facts.checkpoint.location,
-                "recorded": one.facts.recorded,
-                "query_id": one.facts.checkpoint.report.query_id,
-                "marks": marks_document(one.facts.marks, "written"),
+                "stream": facts.name if facts.recorded else None,
+                "checkpoint": facts.checkpoint.location,
+                "recorded": facts.recorded,
+                "query_id": facts.checkpoint.report.query_id,
+                "marks": marks_document(facts.marks, "written"),
                 "findings": [finding_document(found) for found in one.found],
                 **of_text,
                 "not_checked": [missed._asdict() for missed in one.not_checked],

@@ -98,16 +98,16 @@ def delete_prunable(workspace: Workspace, name: str | None, keep: int, say: Say)
 
 
 def _of_stream(workspace: Workspace, stream: StreamRecord, keep: int) -> Prunable:
-    home, name = workspace.home, stream.full_name
-    operations = workspace.ledger.operations(name)
-    lease = view_of(workspace.ledger, name)
+    home, ledger, name = workspace.home, workspace.ledger, stream.full_name
+    operations = ledger.operations(name)
+    lease = view_of(ledger, name)
     holder = lease.record.purpose if lease.state == "held" and lease.record else None
-    operation = workspace.ledger.open_operation(name)
+    operation = ledger.open_operation(name)
     for finding in (*in_progress(operation, holder), *unfinished(operation, holder, stream.session)):
         raise refusal(finding, stream.name)
-    current = workspace.ledger.find_stream(name).current_generation
+    current = ledger.find_stream(name).current_generation
     own = (one.id for one in operations if is_own(workspace, one.id))
-    recorded, places = kept_places(home, workspace.ledger, stream, own)
+    recorded, places = kept_places(home, ledger, stream, own)
     checkpoints = {number: one for number, one in recorded.items() if _exists(one)}
     interrupted = [started for one in places if _exists(started := _being_deleted(one))]
     old = [number for number in sorted(checkpoints) if number != current]

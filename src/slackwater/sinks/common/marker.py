@@ -134,10 +134,9 @@ class Marker:
         """
         limit_wait(connection)
         self._insert(connection, Owner(context.stream_id, context.stream, ""), context.epoch)
-        mine = (self._table.c.target == self.target) & (self._table.c.stream_id == context.stream_id)
-        connection.execute(
-            update(self._table).where(mine, self._table.c.epoch < context.epoch).values(epoch=context.epoch)
-        )
+        row = self._table.c
+        mine = (row.target == self.target) & (row.stream_id == context.stream_id)
+        connection.execute(update(self._table).where(mine, row.epoch < context.epoch).values(epoch=context.epoch))
         return self.check_fence(self.read(connection, lock=True), context)
 
     def check_fence(self, mark: Mark | None, context: WriteContext) -> Mark:
@@ -154,13 +153,10 @@ class Marker:
         ``published`` is the query's newest marked batch. Raises Refused (``sink-fenced``, ``sink-owned``), or
         StreamFailed if the row was set back: batches would be missing.
         """
-        mine = (self._table.c.target == self.target) & (self._table.c.stream_id == context.stream_id)
+        row = self._table.c
+        mine = (row.target == self.target) & (row.stream_id == context.stream_id)
         # Conditions of the UPDATE and not of a read before it, which another run could overtake.
-        due = (
-            (self._table.c.batch_id < batch)
-            & (self._table.c.batch_id >= published)
-            & (self._table.c.epoch <= context.epoch)
-        )
+        due = (row.batch_id < batch) & (row.batch_id >= published) & (row.epoch <= context.epoch)
         values = {"batch_id": batch, "epoch": context.epoch, "updated_at": func.now()}
         if connection.execute(update(self._table).where(mine, due).values(values)).rowcount == 1:
             return True

@@ -142,8 +142,7 @@ class Publisher:
                 raise StreamFailed(
                     "iceberg-conflict",
                     f"Another writer has committed to the Iceberg table while batch {batch} was written; nothing of "
-                    "the batch "
-                    "is visible",
+                    "the batch is visible",
                     where=self._table,
                     expected=f"snapshot {before.current}",
                     found=f"snapshot {metadata.current}",
@@ -233,8 +232,7 @@ class IcebergSparkTable:
                 raise PipelineError(
                     "iceberg-store",
                     "An Iceberg table cannot be in a directory of an object store: two writers could replace each "
-                    "other's "
-                    "commits",
+                    "other's commits",
                     where=self.location,
                     expected="a local path or HDFS, where a rename is one step",
                     hint='use a table of a catalog that commits: sinks.iceberg("catalog.db.table")',
@@ -325,8 +323,7 @@ class IcebergSparkTable:
                 expected=f"batch {newest + 1}, or one that was planned before this run",
                 found=f"batch {batch}",
                 hint="the checkpoint was deleted, replaced or restored from a copy: restore the newest one, or give "
-                "the "
-                "stream a new table",
+                "the stream a new table",
             )
 
     def stage(self, context: WriteContext, frame: DataFrame, batch: int, staged: str) -> bool:

@@ -182,8 +182,7 @@ def create_marker(cluster: Cluster, marker: str) -> None:
                 marker,
                 cluster.servers,
                 f"create it: kafka-topics.sh --bootstrap-server {cluster.servers} --create --topic {marker} "
-                "--partitions 1 "
-                f"--config {CLEANUP}=compact",
+                f"--partitions 1 --config {CLEANUP}=compact",
             ) from error
         raise
 
