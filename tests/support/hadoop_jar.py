@@ -3,6 +3,8 @@
 python tests/support/hadoop_jar.py JAR
 """
 
+from __future__ import annotations
+
 import sys
 import tempfile
 import zipfile
