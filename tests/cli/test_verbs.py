@@ -126,3 +126,5 @@ def test_another_shell_is_a_wrong_argument(slackwater: Slackwater) -> None:
 
     assert done.code == 2
     assert "choose from bash, zsh, fish" in done.err.lower()
+    done = slackwater("plan", "reset", "s", "--from", "latest", "--output", "x")
+    assert "Argument --output: choose from swap, clear, keep; found 'x'" in " ".join(done.err.split())

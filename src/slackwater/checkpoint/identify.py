@@ -61,7 +61,8 @@ def describe(store: ReadStore, entries: tuple[Entry, ...]) -> tuple[str, str]:
     inside = f"the directory {last} inside a checkpoint" if last in _OWN_DIRECTORIES and numbered else None
     if inside:
         return inside, command("inspect", store.location.rstrip("/").rpartition("/")[0])
-    # Each child is listed, which is a request on a remote store.
+    # Each child is listed, which is a request on a remote store. Hidden ones are staging and old checkpoints: last.
+    directories.sort(key=lambda name: name.startswith("."))
     children = [name for name in directories[:_CHILDREN_LOOKED_AT] if is_checkpoint(store.list(name))]
     if children:
         shown = ", ".join(children[:_SHOWN]) + (" ..." if len(children) > _SHOWN else "")

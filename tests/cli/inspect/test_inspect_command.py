@@ -194,6 +194,7 @@ def test_what_is_no_checkpoint(make: str, checkpoint: Path, tmp_path: Path) -> N
         shutil.copytree(corpus_folder(VERSION, "file_json_to_parquet_filesink") / "sink", place)
     elif make == "parent":
         place = checkpoint.parent
+        shutil.copytree(checkpoint, place / ".a.held")
     elif make == "inside":
         place = checkpoint / "offsets"
     elif make == "file":
@@ -211,6 +212,7 @@ def test_what_is_no_checkpoint(make: str, checkpoint: Path, tmp_path: Path) -> N
     assert done.returncode == 4
     assert words in " ".join(done.stderr.split())
     assert "hint" in done.stderr
+    assert make != "parent" or f"slackwater inspect {checkpoint}" in "".join(done.stderr.split("\n"))
 
 
 def test_s3(checkpoint: Path, s3_location: str) -> None:

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.core.errors import Refused
+from slackwater.core.errors import Moved, Refused
 from slackwater.diagnose.number_line import findings
 from slackwater.operations.actions.generations import CopyGeneration
 from slackwater.operations.actions.outputs import CutSink
 from slackwater.operations.plan.plan import Plan
 from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.registry import open_output
+from tests.support.errors import raises_code
 from tests.support.homes import STATELESS, STREAM, HomeSpec, watermark_ms
 from tests.support.rebuilds import CLEAN, Project, make_project
 
@@ -135,6 +136,20 @@ def test_there_is_nothing_to_do(tmp_path: Path) -> None:
     assert project.in_use() == before
     with project.open() as workspace:
         assert not list(workspace.ledger.operations(STREAM))
+
+
+def test_a_plan_after_which_the_stream_ran_is_not_called_damaged(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project")
+    entries = {entry: entry.read_bytes() for entry in (project.checkpoint(1) / "offsets").glob("[56]")}
+    _tear("offsets/5")(project.checkpoint(1))
+    _remove("offsets/6")(project.checkpoint(1))
+    plan = project.plan(goal="resume")
+    # Nothing is left to do: a plan made now has no preconditions.
+    for entry, content in entries.items():
+        entry.write_bytes(content)
+
+    with raises_code(Moved, "moved-planned", found="6"):
+        project.apply(plan)
 
 
 @pytest.mark.parametrize("lost", [True, False])

@@ -69,6 +69,8 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:
             names = [str(name) for name in action.choices]
+            if action.option_strings:
+                raise argparse.ArgumentError(action, f"choose from {', '.join(names)}; found {value!r}")
             self.error(f"unknown verb {str(value)!r}{did_you_mean(str(value), names)} (choose from {', '.join(names)})")
 
     def options(self) -> list[Option]:

@@ -62,7 +62,7 @@ def parse_range(text: str) -> _Range:
         raise UsageError(
             "batch-range",
             "A range of batches cannot be parsed",
-            expected="such as 3..7, 3.., ..7 or 5",
+            expected="a range such as 3..7, 3.., ..7 or 5",
             found=brief(repr(text)),
             hint=command("ledger", "STREAM", "--batches", "3..7"),
         )

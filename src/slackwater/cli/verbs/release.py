@@ -45,7 +45,7 @@ def released(workspace: Workspace, name: str) -> StreamRecord:
         raise Refused(
             "release-kept",
             f"Operations on stream {stream.full_name} keep the checkpoint that they replaced",
-            expected="no operation that can be undone",
+            expected="no operation that keeps a checkpoint",
             found=", ".join(kept),
             hint=f"delete these checkpoints: {command('prune', stream.full_name, '--keep', '0')}",
         )

@@ -308,7 +308,9 @@ def _check_derived(workspace: Workspace, plan: Plan, code: QueryRuntime, opened:
     # Facts first: a stream that has changed is reported as that, and not as an edited plan.
     for one in plan.members:
         if one.stream in again:
-            found = {(known.action, known.name): known.expected for known in again[one.stream].preconditions}
+            # The marks also where nothing is left to do: such a plan has no preconditions.
+            found = {(0, name): str(getattr(again[one.stream].facts, name)) for name in ("planned", "committed")}
+            found |= {(known.action, known.name): known.expected for known in again[one.stream].preconditions}
             places = ((known, (known.action, known.name)) for known in one.preconditions)
             compare(one, ((known, found[place]) for known, place in places if place in found), plan)
     if [one.stream for one in plan.members] != [one.stream for one in derived.members]:
@@ -324,7 +326,7 @@ def _check_derived(workspace: Workspace, plan: Plan, code: QueryRuntime, opened:
 def _plan_edited(plan: Plan, what: str, expected: object, found: object, whole: Plan) -> UsageError:
     return UsageError(
         "plan-damaged",
-        f"The plan was changed or damaged: its {what} do not match this request",
+        f"The plan was changed or damaged: its part '{what}' does not match this request",
         where=f"stream {plan.stream}",
         expected=_shortened(expected),
         found=_shortened(found),
