@@ -3,8 +3,6 @@
 A process is its id and start time, so that no signal reaches a reused id.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

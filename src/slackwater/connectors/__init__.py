@@ -4,8 +4,6 @@
 nothing and imports no pyspark.
 """
 
-from __future__ import annotations
-
 from slackwater.connectors.cache import known, resolve
 
 __all__ = ["known", "resolve"]

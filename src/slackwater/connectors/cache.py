@@ -3,8 +3,6 @@
 Size and modification time prove nothing. Files are moved in atomically, under a lock between processes.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import shutil

@@ -1,7 +1,5 @@
 """The machine's Java, cache folder, and PySpark jars."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

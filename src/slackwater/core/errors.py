@@ -21,8 +21,6 @@ command to type. Foreign exceptions are translated once, where they are met, wit
 that no error can show or store one.
 """
 
-from __future__ import annotations
-
 from slackwater.core.escaping import one_line
 from slackwater.core.masking import mask
 

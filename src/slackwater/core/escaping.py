@@ -4,8 +4,6 @@ Paths, offsets, settings and leases can hold any character. ``ESC ] 52`` writes 
 the screen, and a bidirectional control shows a command in a different order than it will run.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 

@@ -1,7 +1,5 @@
 """Logs by structlog to stderr. stdout is for data."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from typing import TextIO, cast

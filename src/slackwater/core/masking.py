@@ -5,8 +5,6 @@ form: JAAS, tuples, Scala maps, headers. Rules by name are for other programs' t
 message, too little a password.
 """
 
-from __future__ import annotations
-
 import base64
 import html
 import json

@@ -1,7 +1,5 @@
 """The ledger's records, a value for each table, and a stream's recorded past."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Names of a pipeline or application with its arguments, and references to secrets, which can be recorded."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -3,8 +3,6 @@
 A path that leads to code or a folder is used only if this user or root put it there.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import stat

@@ -1,7 +1,5 @@
 """The end of kept batches, or the start or end of a range, as in Kafka's tool."""
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 TargetKind = Literal["last-written", "batch", "earliest", "latest", "time", "by", "shift", "offsets"]

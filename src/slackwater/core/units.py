@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import zoneinfo
 from contextlib import suppress

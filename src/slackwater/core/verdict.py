@@ -1,7 +1,5 @@
 """The effect of a program's changes on kept state, and the goal that corrects it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import IntEnum

@@ -1,7 +1,5 @@
 """Hadoop's ``.N.crc`` (local disks) and Spark's ``N.crc`` (state files, 4.1+)."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 

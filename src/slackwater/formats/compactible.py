@@ -4,8 +4,6 @@ With interval k every k-th entry is ``N.compact`` *instead of* ``N`` ((N+1) divi
 derives the interval from names.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -3,8 +3,6 @@
 lz4 and snappy are framed as in Java's libraries.
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """``V.zip`` of a RocksDB store: ``metadata`` (the version's SST files) and RocksDB's small files."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 import zlib

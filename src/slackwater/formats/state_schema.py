@@ -4,8 +4,6 @@ Versions 1 and 2 are in partition 0 (``StateSchemaCompatibilityChecker``), versi
 Schemas inside are ``StructType.json`` (``DataType.fromJson``).
 """
 
-from __future__ import annotations
-
 import re
 import struct
 

@@ -3,8 +3,6 @@
 Spark writes no line break at the end, and accepts a line break that an editor adds (``Source.getLines``).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

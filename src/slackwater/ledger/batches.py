@@ -1,7 +1,5 @@
 """Batches: progress events, verbatim log lines, and sink marks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, get_type_hints
 

@@ -6,8 +6,6 @@ creation: a copied home would change the original's outputs, as ledger and plans
 Files created here are private (modes 0600 and 0700); Spark sets the modes of checkpoints.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import uuid

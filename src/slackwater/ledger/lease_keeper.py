@@ -1,7 +1,5 @@
 """Holds and renews the leases of a run's streams, and notices a lost lease."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from typing import Self

@@ -1,7 +1,5 @@
 """The ledger, composed of its parts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from os import PathLike, fspath

@@ -1,7 +1,5 @@
 """PostgreSQL behind the ledger (psycopg 3): a shared clock, and read-only roles."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import psycopg

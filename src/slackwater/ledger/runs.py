@@ -1,7 +1,5 @@
 """Runs, operations and leases: starts, ends, requested stops; of two concurrent requests for a lease one succeeds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

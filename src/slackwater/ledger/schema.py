@@ -3,8 +3,6 @@
 Must not happen: two processes creating it at once; half a schema.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from functools import partial

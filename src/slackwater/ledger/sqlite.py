@@ -4,8 +4,6 @@ Must not happen: a reader creating ``-wal`` or ``-shm`` (the owner could not wri
 message; rows read during a change.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import time

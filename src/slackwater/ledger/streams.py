@@ -1,7 +1,5 @@
 """Streams and their generations."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any

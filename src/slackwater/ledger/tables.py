@@ -3,8 +3,6 @@
 Times are epoch milliseconds. Streams are identified by full name, ``pipeline/stream``.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

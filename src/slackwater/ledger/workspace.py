@@ -1,7 +1,5 @@
 """A home with its ledger, opened for a command."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 The newest batch is read from the output, never from the checkpoint. Public names are imported lazily.
 """
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING

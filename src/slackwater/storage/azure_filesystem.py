@@ -1,7 +1,5 @@
 """adlfs, with copies that are complete when the call returns."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 

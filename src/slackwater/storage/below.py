@@ -1,7 +1,5 @@
 """Stores over a different store, and a folder of a store as a store."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Iterable, Iterator
 

@@ -1,7 +1,5 @@
 """gcsfs with the JSON API of objects only; gives up when Google is unreachable."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

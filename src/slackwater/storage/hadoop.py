@@ -1,7 +1,5 @@
 """Hadoop's ``core-site.xml`` and ``hdfs-site.xml`` in ``HADOOP_CONF_DIR``."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

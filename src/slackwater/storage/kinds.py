@@ -1,7 +1,5 @@
 """The kinds of stores that ``registry`` names."""
 
-from __future__ import annotations
-
 import getpass
 import os
 import re

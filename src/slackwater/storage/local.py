@@ -1,7 +1,5 @@
 """A local directory as a store: listed by ``scandir``, written by temporary file, fsync and rename."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The store interfaces, and the differences between stores as data."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol

@@ -1,7 +1,5 @@
 """The kinds of stores, and the settings of stores in the environment."""
 
-from __future__ import annotations
-
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping

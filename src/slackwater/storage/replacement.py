@@ -5,8 +5,6 @@ killed in between, readers use the derived name, and the next write, rename or d
 the old or the new content is readable.
 """
 
-from __future__ import annotations
-
 import contextlib
 import uuid
 from typing import Any

@@ -1,7 +1,5 @@
 """s3fs, which gives up on a server that does not answer and rejects a truncated answer."""
 
-from __future__ import annotations
-
 import errno
 import time
 from collections.abc import AsyncIterator

@@ -4,8 +4,6 @@ A file is written completely or not at all, and replaced only on request: the by
 target, which is renamed after fsync. A device or pipe is written in place: ``--out /dev/stdout`` works.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -1,7 +1,5 @@
 """Tracks long operations on remote stores, so that commands can show them."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from _thread import start_new_thread

@@ -1,7 +1,5 @@
 """Whether streams could continue with their state. Starts no query, writes nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The arguments of the verbs that start, change or make something: light to import, for ``--help`` and completion."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from argparse import ArgumentTypeError

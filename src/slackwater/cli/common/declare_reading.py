@@ -1,7 +1,5 @@
 """The arguments of the verbs that only read: light to import, for ``--help`` and completion."""
 
-from __future__ import annotations
-
 from slackwater.cli.common.arguments import (
     Parser,
     add_checkpoint,

@@ -1,7 +1,5 @@
 """The checkpoint of a LOCATION or STREAM: gathers and diagnoses facts, with a failure's text. Nothing is written."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Pages of the verbs: blocks of labelled lines, and tables. Brings rich."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """``slackwater adopt``: records a checkpoint of the user's own program."""
 
-from __future__ import annotations
-
 import os
 import uuid
 from collections.abc import Callable

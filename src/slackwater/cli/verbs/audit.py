@@ -4,8 +4,6 @@ Two runs have the same rows in separate folders, an uninterrupted and a drilled 
 shows after each batch are compared as multisets.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

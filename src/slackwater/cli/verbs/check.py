@@ -1,7 +1,5 @@
 """``slackwater check``: whether changed code may continue with existing state."""
 
-from __future__ import annotations
-
 from rich.console import Group
 from rich.text import Text
 

@@ -1,7 +1,5 @@
 """``slackwater completion``: prints a shell's completion script, generated from all parsers."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

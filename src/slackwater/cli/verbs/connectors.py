@@ -1,7 +1,5 @@
 """``slackwater connectors``: the jars for Kafka and other sources and sinks."""
 
-from __future__ import annotations
-
 from slackwater import connectors
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import Document, out, prepare, print_json, say, write

@@ -1,7 +1,5 @@
 """``slackwater demo``: runs the demo. Page or document go to stdout, steps to stderr."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

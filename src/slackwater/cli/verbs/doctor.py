@@ -1,7 +1,5 @@
 """``slackwater doctor``: problems of a stream, with the risk and a safe remedy. Reads only."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """``slackwater explain``: the meaning of a code, its symptoms, and the remedy."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

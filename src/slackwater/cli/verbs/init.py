@@ -1,7 +1,5 @@
 """``slackwater init``: lays out an example project with input data."""
 
-from __future__ import annotations
-
 import ast
 import errno
 import runpy

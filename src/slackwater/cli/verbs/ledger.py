@@ -1,7 +1,5 @@
 """``slackwater ledger``: the records of streams, generations, runs, operations and batches. Reads only."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

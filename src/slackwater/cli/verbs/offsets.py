@@ -1,7 +1,5 @@
 """``slackwater offsets``: a position for a manual restart, and its effects."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """``slackwater plan``: shows the steps of an operation and changes nothing."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """``slackwater prune``: deletes old generations of checkpoints, and backups that only their undo needs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass

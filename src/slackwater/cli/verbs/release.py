@@ -1,7 +1,5 @@
 """``slackwater release`` forgets a stream of the user's own program, ``slackwater home`` accepts a moved home."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from slackwater.cli.common.arguments import Format

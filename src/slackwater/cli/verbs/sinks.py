@@ -1,7 +1,5 @@
 """``slackwater sinks``: the sinks, and their guarantees."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 

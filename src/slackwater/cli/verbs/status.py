@@ -1,7 +1,5 @@
 """``slackwater status``: the state of the streams. Reads only."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 

@@ -1,7 +1,5 @@
 """``slackwater stop``: asks a run in another process to end between two batches."""
 
-from __future__ import annotations
-
 import time
 
 from slackwater.cli.common.arguments import Format

@@ -1,7 +1,5 @@
 """``slackwater watch``: marks and lag of any checkpoint, live. Reads only."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from itertools import chain, repeat

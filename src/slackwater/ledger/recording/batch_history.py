@@ -1,7 +1,5 @@
 """A stream's recorded batches, decoded on demand: ranges, watermarks, source positions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from hashlib import sha256
 

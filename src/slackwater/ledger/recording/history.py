@@ -1,7 +1,5 @@
 """A stream's recorded past, and the batches read since its output was last emptied or replaced."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -10,8 +10,6 @@ Facts: docs/format.md, sections 3, 6, 7, 8. Every tenth entry of a file source's
 repeats all earlier entries; verbatim, the ledger would grow quadratically.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -3,8 +3,6 @@
 Outputs in a shared directory are read as input, or removed together.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

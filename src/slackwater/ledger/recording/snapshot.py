@@ -1,7 +1,5 @@
 """Makes a stream's snapshot in a read-only pass over ledger, checkpoint and output."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress

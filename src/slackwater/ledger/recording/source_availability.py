@@ -1,7 +1,5 @@
 """Finds the data that a stream's sources can still serve."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Writes ``stream.json``, restores a lost ledger from it, and forgets streams."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterable
 

@@ -4,8 +4,6 @@ The query's listener lags behind, so after a kill it misses batches; the watcher
 turn, every tenth of a second. Errors of ledger or store must not reach the query.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 

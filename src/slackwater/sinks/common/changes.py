@@ -5,8 +5,6 @@
 deleted: until the format's own cleaning, the old version can be restored.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import uuid

@@ -4,8 +4,6 @@ Recorded addresses have no password, at most a reference; passwords may leave th
 PostgreSQL's error codes are from its manual, appendix A.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import re

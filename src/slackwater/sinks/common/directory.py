@@ -3,8 +3,6 @@
 ``epoch`` is the lease's fence number: a higher epoch refuses a run that was believed to have ended.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from abc import ABC, abstractmethod

@@ -3,8 +3,6 @@
 A password is a reference, ``env:NAME`` or ``file:PATH``: only references are recorded.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A kind is listed in ``SINKS``, an entry point of the group ``slackwater.sinks``,
 The kind ``foreach_batch`` is found under ``foreach-batch``.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Mapping

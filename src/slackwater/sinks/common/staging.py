@@ -3,8 +3,6 @@
 A mark inside has the operation and state; nothing is removed without it.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import json

@@ -1,7 +1,5 @@
 """Delta tables: each batch is a commit with its number, so a repeated batch is skipped."""
 
-from __future__ import annotations
-
 from slackwater.sinks.common.registry import SinkKind
 
 SINK = SinkKind(

@@ -9,8 +9,6 @@ Files added by others are staged too while no commit mixed the rows. After updat
 file's origin, they are indistinguishable.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import replace

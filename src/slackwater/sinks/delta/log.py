@@ -5,8 +5,6 @@ effect of older commits of its batches. Swapped-in batches are a single commit, 
 Files added again under new names belong to their original commits.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

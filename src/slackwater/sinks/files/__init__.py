@@ -1,7 +1,5 @@
 """Spark's file sink: data files in a directory, and the manifest of valid files."""
 
-from __future__ import annotations
-
 from slackwater.formats.compactible import SINK_LOG
 from slackwater.sinks.common.registry import SinkKind
 

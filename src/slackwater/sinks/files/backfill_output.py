@@ -3,8 +3,6 @@
 It may contain no other files, and only its own files are removed.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import replace

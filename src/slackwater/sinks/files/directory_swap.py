@@ -4,8 +4,6 @@ Manifests have absolute URIs, so entries are rewritten first, for the place afte
 output then take all files as new: later stages must be replayed too. Files outside of the manifest stay.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Collection, Iterator
 from functools import cached_property

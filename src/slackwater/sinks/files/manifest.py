@@ -4,8 +4,6 @@ A cut is repeatable after a kill. The backup first gets ``manifest.json``: remov
 manifest entries that replace compacted entries. After each step readers see a complete log, without missing files.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

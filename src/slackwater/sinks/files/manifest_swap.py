@@ -5,8 +5,6 @@ still unlisted, switches the manifest by a single put (``switch``), and moves un
 Others' files stay. Readers by path see both outputs meanwhile.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 

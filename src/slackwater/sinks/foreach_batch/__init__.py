@@ -1,7 +1,5 @@
 """A user's batch function, with means to write each batch once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from slackwater.core.sink import CatalogueEntry, Delivery, Traits

@@ -1,7 +1,5 @@
 """Iceberg tables: a batch is staged, then published with its number in one commit."""
 
-from __future__ import annotations
-
 from slackwater.sinks.common.registry import SinkKind
 
 SINK = SinkKind(

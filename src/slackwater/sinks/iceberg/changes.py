@@ -5,8 +5,6 @@ A staged branch starts empty or at an older snapshot. A single metadata version 
 keeps the old snapshot on a second branch, so ``expire_snapshots`` deletes neither. No file is copied, moved or deleted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256

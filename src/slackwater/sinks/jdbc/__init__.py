@@ -1,7 +1,5 @@
 """A table of any SQLAlchemy database, exactly once: rows and marker in the same transaction."""
 
-from __future__ import annotations
-
 from slackwater.core.sink import CatalogueEntry
 from slackwater.sinks.common.directory import PUBLISHED_WITH_MARKER, marked_traits
 from slackwater.sinks.common.registry import SinkKind

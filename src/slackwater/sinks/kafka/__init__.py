@@ -3,8 +3,6 @@
 Passwords may leave this package only to a Kafka client.
 """
 
-from __future__ import annotations
-
 from slackwater.sinks.common.registry import SinkKind
 
 SINK = SinkKind(

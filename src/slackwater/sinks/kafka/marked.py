@@ -4,8 +4,6 @@ Errors of the client are translated by librdkafka's names; without a leading und
 (https://kafka.apache.org/protocol, "Error Codes").
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

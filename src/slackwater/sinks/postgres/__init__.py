@@ -1,7 +1,5 @@
 """A PostgreSQL table, exactly once: executors stage a batch, the driver publishes it with the marker."""
 
-from __future__ import annotations
-
 from slackwater.core.sink import CatalogueEntry, Traits
 from slackwater.sinks.common.directory import PUBLISHED_WITH_MARKER, marked_traits
 from slackwater.sinks.common.registry import SinkKind

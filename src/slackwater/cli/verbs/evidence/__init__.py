@@ -3,8 +3,6 @@
 Writes page, document and contents as a zip whose bytes depend on the facts alone.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re

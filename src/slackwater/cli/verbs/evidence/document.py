@@ -5,8 +5,6 @@ Each part names the fields that it copies, and ``redacted``, the last step over 
 the machine. Batches are -1 for none and ``None`` for unknown. ``_ms`` fields are epoch milliseconds or durations.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """``slackwater inspect``: the content of a checkpoint."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest

@@ -3,8 +3,6 @@
 Imported on demand: it needs numpy and pyarrow.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import math
