@@ -1,7 +1,5 @@
 """Damage that names alone show, and files that Spark ignores."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from slackwater.checkpoint.layout import COMMITS, METADATA, OFFSETS, SOURCES, STATE
 from slackwater.core.commands import command
 from slackwater.core.errors import NotFound

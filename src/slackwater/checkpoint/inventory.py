@@ -4,8 +4,6 @@ A snapshot or zip loads by itself; a delta or changelog needs the version before
 version 0. A gap is fatal to Spark.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 from slackwater.checkpoint.layout import DEFAULT_STORE, SST_FOLDERS, STATE, parse_state_file

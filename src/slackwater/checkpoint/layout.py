@@ -1,7 +1,5 @@
 """Names and paths, relative to the checkpoint, in Spark 3.5 to 4.3."""
 
-from __future__ import annotations
-
 import re
 
 from slackwater.core.checkpoint import StateFile, StateFileKind

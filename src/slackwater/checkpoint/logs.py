@@ -1,7 +1,5 @@
 """Reads a checkpoint's text logs and marks without decoding state."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple, TypeVar

@@ -3,8 +3,6 @@
 Spark 4.0 and later name them in ``_metadata``; for 3.5 they are inferred.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 

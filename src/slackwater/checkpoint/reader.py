@@ -1,7 +1,5 @@
 """Reads a checkpoint into a report. Damage is a value; nothing is written."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Hadoop's local file system refuses ``N`` if ``.N.crc`` differs, so a writer remo
 unchecked.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Tables of known failures, error codes and defects of Spark; their texts are data, in TOML files."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache

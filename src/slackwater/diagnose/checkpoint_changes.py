@@ -3,8 +3,6 @@
 Finds only changes that Spark refuses, or that the recorded profile shows: without evidence nothing is refused.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

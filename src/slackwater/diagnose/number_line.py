@@ -4,8 +4,6 @@ A run refuses to start on stops, ``status`` shows findings, plans are built on t
 they mean.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Compares a stateful operator with its state's: window, watermark, keys, aggregates, join, schemas."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ Sources: "Recovery Semantics after Changes in a Streaming Query" of Spark's guid
 for points that it leaves open.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Turns a finding or changed program into an error with remedies."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

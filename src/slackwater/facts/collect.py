@@ -1,7 +1,5 @@
 """All facts about a stream or checkpoint, from a walk of the checkpoint and a look at the output."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Facts about sources: records that they serve, and files of file sources that were removed, changed, or never read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

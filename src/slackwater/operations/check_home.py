@@ -1,7 +1,5 @@
 """The first checks of every command that changes something: a moved home, a lost ledger."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The path at which the user's code names a checkpoint, and its meaning for a plan. Other streams have none."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

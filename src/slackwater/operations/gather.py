@@ -1,7 +1,5 @@
 """Gathers a stream's facts; its checkpoint is listed once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from slackwater.checkpoint.layout import SST_FOLDERS, STATE, parse_state_file

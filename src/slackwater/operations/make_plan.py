@@ -3,8 +3,6 @@
 Nothing is changed but the ledger's copies.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Derives the plan of a stream: refusals before Spark starts, scope, change of the output, plan."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace

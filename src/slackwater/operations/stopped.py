@@ -1,7 +1,5 @@
 """Whether a query that Slackwater only records has stopped: it has no lease, and its files show when it wrote."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Sequence

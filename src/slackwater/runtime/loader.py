@@ -1,7 +1,5 @@
 """Loads a pipeline file or module, and finds its connectors, libraries and environment variables."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import importlib.util

@@ -4,8 +4,6 @@ Forbidden here: IO, except through arguments and in ``live`` modules, which are 
 guessing the meaning of an offset that belongs to no kind.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slackwater.core.registry import Registry

@@ -1,7 +1,5 @@
 """Iceberg tables (``StreamingOffset``): a snapshot and a position in its files."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from slackwater.sources.common.contract import EarlyEnd, End, SourceEntries, decoded, is_long

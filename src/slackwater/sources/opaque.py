@@ -1,7 +1,5 @@
 """Kinds of which little is known beyond the shape of their offsets. Facts: docs/format.md, section 6."""
 
-from __future__ import annotations
-
 from slackwater.sources.common.contract import SourceEntries, SourceRange, decoded, is_index, is_long, log_shape
 from slackwater.sources.common.source import Source
 

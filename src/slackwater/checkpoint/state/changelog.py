@@ -4,8 +4,6 @@ Versions 1 and 3 frame records like a delta; 2 and 4 put a byte in front (put, m
 Versions 3 and 4 (checkpoint format 2) start with a lineage. Version 1 has no header.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Callable, Iterator, Sequence

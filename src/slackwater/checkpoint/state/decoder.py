@@ -4,8 +4,6 @@ Undecodable rows stay bytes with the reason. Spark 4.2 and later put a CRC-32C b
 (``stateStore.rowChecksum.enabled``), which is computed for many rows at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial

@@ -4,8 +4,6 @@ For RocksDB a temporary directory has the zip's small files and the SSTs under R
 not copied. Nothing of the checkpoint is opened for writing.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

@@ -5,8 +5,6 @@ After ``partition_id``, Spark's own operators have ``key`` and ``value``; state 
 ``expiration_timestamp_ms``; a join's side ``key``, ``value`` and ``matched``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress

@@ -4,8 +4,6 @@ A scan holds Python's lock throughout, so only another process runs beside it. T
 library and ``rocksdict``, and starts in 20 ms.
 """
 
-from __future__ import annotations
-
 import struct
 import sys
 from array import array

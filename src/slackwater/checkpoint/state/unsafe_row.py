@@ -6,8 +6,6 @@ of natural size; a map is its key array's size, the key array and the value arra
 ``UnsafeMapData``).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """How a query is run: its batches, and modes of processing that leave other logs."""
 
-from __future__ import annotations
-
 from slackwater.core.commands import command
 from slackwater.core.facts import Facts, Severity, Unknown
 from slackwater.diagnose.checks.common.check import (

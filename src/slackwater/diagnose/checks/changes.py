@@ -1,7 +1,5 @@
 """Changes of query, settings and checkpoint that the files show."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import combinations
 

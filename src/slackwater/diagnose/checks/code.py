@@ -3,8 +3,6 @@
 The modules ``*_changes`` find them, by comparing two programs or a program and a checkpoint; ``doctor`` shows them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

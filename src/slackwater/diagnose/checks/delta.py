@@ -1,7 +1,5 @@
 """Delta tables as source and output."""
 
-from __future__ import annotations
-
 from slackwater.core.commands import reset_command
 from slackwater.core.facts import Facts, Severity, Unknown
 from slackwater.diagnose.checks.common.check import Findings, Found, check, move_checkpoint_away

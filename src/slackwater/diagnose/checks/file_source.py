@@ -1,7 +1,5 @@
 """File sources, and their logs of the files that they have read."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from slackwater.core.checkpoint import holes

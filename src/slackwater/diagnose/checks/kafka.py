@@ -1,7 +1,5 @@
 """Kafka topics that no longer have the next batch's position."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 from slackwater.core.commands import reset_command, run_command

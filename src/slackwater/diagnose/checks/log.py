@@ -1,7 +1,5 @@
 """Missing, damaged or copied entries of ``offsets/`` and ``commits/``."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from slackwater.core.checkpoint import Damage

@@ -1,7 +1,5 @@
 """The file ``metadata``, and the content of ``offsets/``."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

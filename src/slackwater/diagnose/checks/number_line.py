@@ -1,7 +1,5 @@
 """A stream's marks, compared with each other."""
 
-from __future__ import annotations
-
 from slackwater.core.commands import command, rebuild_command, run_command
 from slackwater.core.facts import Severity
 from slackwater.core.sink import newest_batch

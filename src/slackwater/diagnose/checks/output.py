@@ -1,7 +1,5 @@
 """Outputs, as the number line sees them."""
 
-from __future__ import annotations
-
 from slackwater.core.commands import rebuild_command, reset_command, run_command
 from slackwater.core.facts import Severity
 from slackwater.core.snapshot import Snapshot

@@ -1,7 +1,5 @@
 """A file sink's log and place, and batches that are written again."""
 
-from __future__ import annotations
-
 import re
 
 from slackwater.core.commands import run_command

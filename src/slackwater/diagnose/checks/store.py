@@ -1,7 +1,5 @@
 """The store of a checkpoint, and two queries with one checkpoint."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

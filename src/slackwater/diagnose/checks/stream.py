@@ -1,7 +1,5 @@
 """Operations, home, last run, and query of a stream."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The releases of Spark that ran a stream."""
 
-from __future__ import annotations
-
 from slackwater.core.facts import Facts, HistoryFacts, Severity
 from slackwater.diagnose.catalogue import known
 from slackwater.diagnose.checks.common.check import Findings, Found, check

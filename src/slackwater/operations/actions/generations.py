@@ -1,7 +1,5 @@
 """New generations: built for a rebuild, copied, or started at chosen positions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from slackwater.operations.action import Action, Inverse
 from slackwater.operations.actions.batches import PlanBatch, ReplayBatches, RunStaged, SkipBatch
 from slackwater.operations.actions.generations import BuildGeneration, CopyGeneration, RemoveGeneration, StartGeneration

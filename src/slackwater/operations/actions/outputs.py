@@ -4,8 +4,6 @@ The batch of a backfill has the stream's next id: a sink keyed by ids writes it 
 batch's files or rows, and keeps the answer until all are removed.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

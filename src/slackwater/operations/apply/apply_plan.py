@@ -1,7 +1,5 @@
 """Applies a plan: makes it again, refuses if it differs, and runs its operations under the leases of their streams."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache

@@ -7,8 +7,6 @@ An undo or a continued apply first checks the needs of all its steps: a step ref
 can be neither continued nor restored.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

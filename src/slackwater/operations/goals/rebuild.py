@@ -3,8 +3,6 @@
 A resume is the least change after which Spark continues exactly-once from existing state.
 """
 
-from __future__ import annotations
-
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.diagnose.number_line import stops

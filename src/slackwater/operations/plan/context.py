@@ -1,7 +1,5 @@
 """The facts from which a plan is derived, and their refusals. Access to an unknown fact raises its error."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import uuid

@@ -8,8 +8,6 @@ Sessions have no fixed length. The search goes back from the watermark to a paus
 row, because two batches share a session only if no gap lies between their rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 Rows and durations are from progress events, file sizes as they were read. Unrecorded figures are ``None``.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -9,8 +9,6 @@ w is the newest batch in the sink, p the batch after which the new query reads, 
 after w. New batches 0..w are skipped. Rows of b..p are lost. Batches p+1..w are read twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 

@@ -16,8 +16,6 @@
     A JSON file of offsets by source, as ``parse_offsets`` describes it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ Here: runs an application like ``python FILE ARGUMENTS`` or ``python -m MODULE A
 as Python does: they may start queries later.
 """
 
-from __future__ import annotations
-
 import os
 import runpy
 import signal

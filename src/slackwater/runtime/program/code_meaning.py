@@ -1,7 +1,5 @@
 """The meaning of names in Python code: definitions, variables with a single value, plain values, invisible inputs."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import datetime as dt

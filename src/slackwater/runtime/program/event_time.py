@@ -9,8 +9,6 @@ Source: ``TimeWindow``, ``SessionWindow``, ``ResolveTimeWindows``, ``StreamingJo
 ``StreamingSymmetricHashJoinHelper``, Spark 3.5-4.3.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

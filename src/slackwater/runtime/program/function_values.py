@@ -4,8 +4,6 @@ Read from Spark's pickle, as a worker gets it. Excludes values that differ in ea
 changes no rows.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import sys

@@ -3,8 +3,6 @@
 Functions are rebuilt; other objects become descriptions of how they are made.
 """
 
-from __future__ import annotations
-
 import io
 import pickle
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ Columns become their computation, literal casts are applied, commutative operand
 user. Expression ids, seeds, evaluation modes and the like are dropped.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """Turns an analysed plan into a program's shapes. Rows are followed as branches, each from a source or operator."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter

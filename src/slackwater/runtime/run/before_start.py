@@ -4,8 +4,6 @@ State has the meaning that its code gave it. A change of the program that alters
 accept some changes, which join the state with the next committed batch.
 """
 
-from __future__ import annotations
-
 import getpass
 import json
 import os

@@ -5,8 +5,6 @@ messages; older checks are assertions with fixed sentences. Both are matched in 
 because PySpark keeps only messages of JVM causes. Sentences are from Spark 3.5 to 4.3.
 """
 
-from __future__ import annotations
-
 import re
 import sysconfig
 from collections.abc import Iterator

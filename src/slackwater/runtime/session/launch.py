@@ -11,8 +11,6 @@ The JVM's stderr is passed on by line, masked and escaped. Java's unavoidable wa
 ``--add-modules=jdk.incubator.vector`` is dropped.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import re

@@ -5,8 +5,6 @@ the batch that a drain lets finish. The JVM still ends with the driver: PySpark'
 the driver exits.
 """
 
-from __future__ import annotations
-
 import atexit
 import logging
 import os

@@ -1,7 +1,5 @@
 """Delta tables (``DeltaSourceOffset``): table id, log version, and a file in the version."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

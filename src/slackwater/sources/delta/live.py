@@ -4,8 +4,6 @@ A query's positions are asked through its session. The next version is looked up
 list of all files.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -3,8 +3,6 @@
 Facts: docs/format.md, sections 6 and 7.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 Spark's own source lists them: options, patterns, hidden files, manifests and name encoding are Spark's.
 """
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Iterable, Sequence

@@ -5,8 +5,6 @@ kept Spark 2.1.0 from failing on the file (SPARK-19517). The Event Hubs connecto
 checkpoints cannot be distinguished from Kafka's. Facts: docs/format.md, section 6.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence

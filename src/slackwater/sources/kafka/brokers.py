@@ -1,7 +1,5 @@
 """Asks brokers through a client without a JVM."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager

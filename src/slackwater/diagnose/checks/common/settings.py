@@ -1,7 +1,5 @@
 """Settings pinned in ``offsets/``, which override the session's at a restart."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from slackwater.core.checkpoint import OffsetEntry

@@ -1,7 +1,5 @@
 """Facts of a snapshot for several rules, and the meaning of a run's failures."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
