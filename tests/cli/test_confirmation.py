@@ -114,6 +114,20 @@ def test_what_is_left_is_named(slackwater: Slackwater, project: Project) -> None
     assert ([Path(one).name for one in again["left"]], again["folders"]) == (["0099"], [])
 
 
+def test_an_undo_that_is_refused_asks_for_nothing(
+    slackwater: Slackwater, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (made,) = slackwater("ledger", "--operations", "--format", "json").document["operations"]
+    slackwater("prune", "--keep", "0", "--yes")
+    monkeypatch.setattr("sys.stdin", Terminal("per_page\n"))
+
+    done = slackwater("undo", made["id"])
+
+    assert done.code == 5
+    assert "error undo-pruned" in done.err
+    assert "take the operation back" not in done.err
+
+
 @pytest.mark.parametrize("typed", ["per_page\n", "clicks/per_page\n"])
 def test_what_was_deleted_is_said(
     slackwater: Slackwater, project: Project, monkeypatch: pytest.MonkeyPatch, typed: str

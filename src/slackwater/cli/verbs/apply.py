@@ -16,7 +16,13 @@ from slackwater.core.errors import NotFound, UsageError
 from slackwater.ledger.workspace import open_workspace
 from slackwater.operations.action import Action, Display, Inverse
 from slackwater.operations.apply.apply_plan import apply_plan, is_started
-from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, recorded_plan, undo_operation
+from slackwater.operations.apply.undo_operation import (
+    check_undoable,
+    find_operation,
+    plan_of_operation,
+    recorded_plan,
+    undo_operation,
+)
 from slackwater.operations.plan.document import parse, start_command
 from slackwater.runtime.replay import SparkRuntime
 from slackwater.storage.open import Location
@@ -123,6 +129,7 @@ def undo(*, operation: str, yes: bool, stopped: bool, home: str | None, shown_as
         record = find_operation(workspace, operation)
         plan = plan_of_operation(workspace, record)
         if not yes:
+            check_undoable(workspace, record)
             for text in undo_texts(plan):
                 err().print(f"- {text}")
             confirm(plan.stream, "take the operation back")
