@@ -18,6 +18,10 @@ CASES = (
     Case("run", 2, "usage", says="slackwater run --help"),
     *refused(2, "usage", "stop", "inspect", "apply", "offsets"),
     # Options that a verb does not have, and arguments that are too many
+    Case("status --form=json", 2, "usage", says="Unrecognized: --form=json"),
+    Case("plan rebuild a b", 2, "usage", says="Unrecognized: b"),
+    Case("run app.py --day 1", 2, "usage", says="Unrecognized: --day 1; the arguments of an application follow --"),
+    Case("check app.py in", 2, "usage", says="Unrecognized: in; the arguments of an application follow --"),
     Case("status --nope", 2, "usage", says="slackwater status --help"),
     Case("status -x", 2, "usage"),
     Case("run x.py --until-caugt-up", 2, "usage", says="did you mean --until-caught-up?"),
@@ -69,7 +73,8 @@ CASES = (
     Case("watch per_page --once --source broker:9092", 2, "source-address"),
     *refused(2, "duration", "plan rebuild per_page --retention=-1d", f"plan rebuild per_page --retention {'9' * 5000}"),
     # Numbers
-    *refused(2, "usage", "inspect per_page --batch five", "inspect per_page --batch -1", "inspect per_page --batch=-1"),
+    Case("inspect per_page --batch five", 2, "usage", says="integer from 0 to 9223372036854775807; found 'five'"),
+    *refused(2, "usage", "inspect per_page --batch -1", "inspect per_page --batch=-1"),
     *refused(2, "usage", "inspect per_page --batch 1.5", "inspect per_page --batch \u00b2"),
     *refused(2, "usage", "inspect per_page --batch \u0663", f"inspect per_page --batch {BEYOND_64_BITS}"),
     *refused(2, "usage", f"inspect per_page --batch {'9' * 5000}"),
@@ -133,7 +138,8 @@ CASES = (
     Case("doctor --verify", 0, None),
     Case("doctor --format json", 0, None),
     Case("doctor", 4, "ledger-missing", remove(".slackwater")),
-    Case("doctor nosuch", 4, "stream-unknown"),
+    *refused(4, "stream-unknown", "doctor nosuch", "doctor absent/at/all"),
+    Case("doctor ./absent", 4, "no-checkpoint"),
     Case("doctor .", 4, "not-a-checkpoint"),
     Case("doctor per_page --sink out", 2, "sink-of-stream", says="leave --sink out: slackwater doctor per_page"),
     Case("doctor per_page --all", 2, "usage"),
@@ -152,5 +158,5 @@ CASES = (
     Case("connectors list --spark nonsense", 2, "usage"),
     *refused(2, "connector-unknown", "connectors fetch nosuch", "connectors fetch ../../etc"),
     Case("connectors fetch kafka --spark 0", 2, "usage"),
-    Case("connectors fetch kafka --spark 9.9", 9, "connector-not-locked"),
+    Case("connectors fetch kafka --spark 9.9", 9, "connector-not-locked", says="expected Spark 4.1, 4.0, "),
 )

@@ -25,7 +25,7 @@ CASES = (
     Case("init below", 2, "init-unwritable", folder("below"), forbid("below", 0o500)),
     Case("init new", 9, "disk-full", largest_file(1000)),
     Case("completion", 2, "usage"),
-    Case("completion nosuch", 2, "usage"),
+    Case("completion nosuch", 2, "usage", says="choose from bash, zsh, fish; found 'nosuch'"),
     Case("completion BASH", 2, "usage"),
     Case(("completion", ""), 2, "usage"),
     Case("completion bash zsh", 2, "usage"),

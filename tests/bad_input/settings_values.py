@@ -6,7 +6,7 @@ FILE = "slackwater.toml"
 
 
 def _file(content: str | bytes, error: str) -> Case:
-    return Case("status", 2, error, write(FILE, content))
+    return Case("status", 2, error, write(FILE, content), says=FILE)
 
 
 def _ledger(address: str, error: str) -> Case:
@@ -46,7 +46,7 @@ CASES = (
     *each(_file, "settings-value", "restarts = 1.5\n", "restarts = true\n", "restarts = 'five'\n", "restarts = nan\n"),
     *each(_file, "settings-value", f"restarts = {10**30}\n"),
     # The environment
-    Case("status", 2, "settings-value", env(SLACKWATER_LOG_LEVEL="loud")),
+    Case("status", 2, "settings-value", env(SLACKWATER_LOG_LEVEL="loud"), says="SLACKWATER_LOG_LEVEL"),
     Case("status", 2, "settings-value", env(SLACKWATER_LOG_LEVEL="INFO")),
     Case("status", 2, "settings-value", env(SLACKWATER_LOG_FORMAT="yaml")),
     Case("status", 0, None, env(SLACKWATER_HOME="", SLACKWATER_LEDGER="", SLACKWATER_MASTER="")),
@@ -59,7 +59,16 @@ CASES = (
     Case("status", 2, "settings-value", env(SLACKWATER_LEDGER="   ")),
     Case("run clicks.py", 2, "settings-value", env(SLACKWATER_MASTER="   ")),
     # The address of the ledger
-    *each(_ledger, "ledger-url", "nosuch://x/y", "mysql://u:secret@h/d", "://", "sqlite://", "postgresql://u@h:port/d"),
+    *each(
+        _ledger,
+        "ledger-url",
+        "nosuch://x/y",
+        "mysql://u:secret@h/d",
+        "://",
+        "sqlite://",
+        "s3://bucket/ledger.db",
+        "postgresql://u@h:port/d",
+    ),
     *each(_ledger, "ledger-url", "postgresql://u@h:99999/d", "postgresql://u@h:-1/d", "postgresql://u@h:\u0663/d"),
     *each(_ledger, "ledger-url", "postgresql://u@[::1/d"),
     Case("status", 2, "ledger-url", write(FILE, "ledger = 'postgresql://u:secret@h:x/d'\n")),

@@ -75,15 +75,6 @@ def test_files_that_were_read_and_those_to_come(slackwater: Slackwater, tmp_path
     assert [file["log_offset"] for file in source["files_to_come"]] == [4, 5]
 
 
-def test_an_unreadable_sink_is_an_error_here(slackwater: Slackwater, tmp_path: Path) -> None:
-    make_home(tmp_path)
-    (tmp_path / "out" / "_spark_metadata" / "5").write_text("torn")
-
-    done = slackwater("offsets", "per_page", "--format", "json")
-
-    assert (done.code, done.error["code"]) == (3, "sink-unreadable")
-
-
 # The first batch of a replay by a time or a position: which one it is, and what is refused.
 
 

@@ -88,17 +88,6 @@ def test_what_the_number_line_means(
     assert stream["next_batch_planned"] == (spec.planned > spec.committed)
 
 
-def test_a_batch_that_the_sink_has_is_shown_with_what_the_next_run_does(slackwater: Slackwater, tmp_path: Path) -> None:
-    make_home(tmp_path / "windowed", HomeSpec(planned=6, state=6, written=6))
-    make_home(tmp_path / "plain", HomeSpec(planned=6, state=None, written=6, layout=STATELESS))
-
-    windowed = slackwater("status", "--home", str(tmp_path / "windowed" / ".slackwater")).out
-    plain = slackwater("status", "--home", str(tmp_path / "plain" / ".slackwater")).out
-
-    assert "the next run completes it without writing it again" in windowed
-    assert "it will run again and be skipped" in plain
-
-
 def test_a_refused_start_is_shown_until_one_succeeds(slackwater: Slackwater, tmp_path: Path) -> None:
     home = make_home(tmp_path)
     (tmp_path / "clicks.py").write_text(

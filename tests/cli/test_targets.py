@@ -79,10 +79,3 @@ def test_inspect_of_a_deleted_checkpoint_names_its_stream(
     # A ledger that cannot be read keeps nothing from being said of the place itself.
     (project.folder / "home/ledger.db").write_text("no ledger")
     assert "not-a-checkpoint" in slackwater("inspect", str(project.path), *HOME).err
-
-
-def test_a_location_that_no_stream_has_is_not_found(slackwater: Slackwater, project: AdoptedProject) -> None:
-    for target, code in (("./absent", "no-checkpoint"), ("absent/at/all", "stream-unknown")):
-        found = slackwater("doctor", target, *HOME)
-        assert (found.code, code in found.err) == (NOT_FOUND, True)
-    assert project.path.is_dir()

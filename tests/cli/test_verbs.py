@@ -49,25 +49,6 @@ def test_every_verb_explains_itself(slackwater: Slackwater, verb: list[str]) -> 
     assert done.out.startswith(f"usage: slackwater {' '.join(verb)} [-h]")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (("status", "--form=json"), "unrecognized: --form=json"),
-        (("inspect", "x", "--batch", "-1"), "give an integer from 0 to 9223372036854775807; found '-1'"),
-        (("inspect", "x", "--batch", "two"), "give an integer from 0 to 9223372036854775807; found 'two'"),
-        (("plan", "rebuild", "a", "b"), "unrecognized: b"),
-        (("run", "app.py", "--day", "1"), "unrecognized: --day 1; the arguments of an application follow --"),
-        (("check", "app.py", "in"), "unrecognized: in; the arguments of an application follow --"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_what_does_not_parse(slackwater: Slackwater, arguments: tuple[str, ...], expected: str) -> None:
-    done = slackwater(*arguments)
-
-    assert done.code == 2
-    assert expected in done.err.lower()
-
-
 # ``slackwater completion``: scripts that name every verb and option, and complete them in a real bash.
 
 

@@ -240,13 +240,6 @@ def test_an_unknown_connector_is_named_with_those_that_exist() -> None:
     assert "kafka-broker" in str(caught.value)
 
 
-def test_a_connector_not_locked_for_a_spark_says_for_which_it_is() -> None:
-    with raises_code(EnvironmentMissing, "connector-not-locked") as caught:
-        connectors.resolve(["kafka"], "9.9.0")
-    assert "Spark" in (caught.value.expected or "")
-    assert "4.1" in (caught.value.expected or "")
-
-
 def test_a_fresh_install_gets_a_spark_for_which_all_jars_are_locked() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     spark = next(map(Requirement, project["optional-dependencies"]["spark"]))

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.core.errors import SettingsError
 from slackwater.core.settings import FILE_NAME, load
-from tests.support.errors import raises_code
 from tests.support.second_user import NOBODY
 
 
@@ -71,57 +69,6 @@ def test_settings_of_spark_are_texts_as_spark_writes_them(tmp_path: Path) -> Non
     _settings_file(tmp_path, '[spark]\n"spark.a" = true\n"spark.b" = 4\n"spark.c" = "x"\n')
 
     assert load().spark == {"spark.a": "true", "spark.b": "4", "spark.c": "x"}
-
-
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("home = [", "settings-unreadable"),
-        ("nope = 1", "settings-key"),
-        ("home = 3", "settings-value"),
-        ("ledger = 3", "settings-value"),
-        ("master = []", "settings-value"),
-        ('log_level = "loud"', "settings-value"),
-        ('log_format = "xml"', "settings-value"),
-        ("restarts = -1", "settings-value"),
-        ("restarts = true", "settings-value"),
-        ("restarts = 1.5", "settings-value"),
-        ('connectors = "kafka"', "settings-value"),
-        ("connectors = [1]", "settings-value"),
-        ("spark = 3", "settings-value"),
-        ("[spark.sql]\nx = 1", "settings-value"),
-    ],
-)
-def test_what_is_refused(tmp_path: Path, text: str, code: str) -> None:
-    file = _settings_file(tmp_path, text)
-
-    with raises_code(SettingsError, code, where=str(file)) as caught:
-        load()
-
-    assert caught.value.hint is not None
-
-
-def test_a_home_that_is_a_file(tmp_path: Path) -> None:
-    (tmp_path / "taken").touch()
-
-    with raises_code(SettingsError, "home-is-file", where=str(tmp_path / "taken")):
-        load(home="taken")
-
-
-def test_bytes_that_are_no_text(tmp_path: Path) -> None:
-    (tmp_path / FILE_NAME).write_bytes(b"\xff\xfe")
-
-    with raises_code(SettingsError, "settings-unreadable"):
-        load()
-
-
-def test_a_variable_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SLACKWATER_LOG_LEVEL", "loud")
-
-    with pytest.raises(SettingsError) as caught:
-        load()
-
-    assert caught.value.where == "SLACKWATER_LOG_LEVEL"
 
 
 # A settings file of another user is not used silently: it names a home, jars and options of the JVM.

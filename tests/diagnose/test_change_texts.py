@@ -1,17 +1,24 @@
-"""Every code that a verdict can have is explained, with headings that are complete and commands that can be typed."""
+"""Every check and every change is explained, with headings that are complete and commands that can be typed."""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import re
+import shlex
 import tomllib
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import pytest
+
+from slackwater.cli.main import make_parser
 from slackwater.core.verdict import Effect
 from slackwater.diagnose import checkpoint_changes, operator_changes, program_changes
-from slackwater.diagnose.doctor import change_texts
+from slackwater.diagnose.checks.common.check import HEADINGS, Check
+from slackwater.diagnose.doctor import change_texts, documented
+from slackwater.diagnose.number_line import RULES
 
 MODULES = (checkpoint_changes, operator_changes, program_changes)
 CODE = re.compile(r"[a-z]+(-[a-z]+)*-(changed|added|removed|swapped|reordered|ignored|repeatable)")
@@ -40,3 +47,28 @@ def test_no_measured_edit_has_a_graver_effect_than_the_texts_of_its_changes() ->
             assert effects[edit["verdict"]] <= max(texts[code].effect for code in codes), edit
             compared += 1
     assert compared
+
+
+COMMAND = re.compile(r"`(slackwater [^`]+)`")
+EACH = pytest.mark.parametrize("check", documented(), ids=lambda check: check.code)
+
+
+@EACH
+def test_it_has_all_its_texts(check: Check[Any]) -> None:
+    assert check.meaning.endswith(".")
+    assert tuple(check.sections) == HEADINGS
+    assert all(check.sections.values())
+
+
+@EACH
+def test_the_commands_of_its_texts_can_be_typed(check: Check[Any]) -> None:
+    for text in check.sections.values():
+        for command in COMMAND.findall(text):
+            words = shlex.split(command)[1:]
+            make_parser(words).parse_args(words)
+
+
+def test_codes_are_unique_and_a_rule_has_a_place_of_its_own() -> None:
+    codes = [check.code for check in documented()]
+    assert len(set(codes)) == len(codes)
+    assert len({rule.order for rule in RULES}) == len(RULES)

@@ -1,4 +1,4 @@
-"""Each of the most frequent and of the silent failures has a test end to end, or a reason why it can have none."""
+"""Every failure of the catalogue is found or has a reason; the most frequent and the silent ones have a test."""
 
 import os
 import re
@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from slackwater.diagnose.catalogue import known_failures
+from slackwater.diagnose.error_texts import covering
 
 LIVE = Path(__file__).parent / "live"
 FREQUENT = 25
@@ -48,3 +49,15 @@ def test_only_what_leaves_no_trace_has_none() -> None:
     without = [code for code, entry in ENTRIES if "none" in entry]
     assert [code for code in without if known_failures()[code].how != "not-detectable"] == []
     assert [code for code in without if code in {shown_code for shown_code, _ in shown()}] == []
+
+
+def test_what_a_finding_covers_is_in_the_catalogue() -> None:
+    assert set(covering()) <= set(known_failures())
+
+
+def test_no_failure_is_left_out() -> None:
+    assert [code for code, failure in known_failures().items() if code not in covering() and failure.how is None] == []
+
+
+def test_what_is_not_found_has_its_code_or_its_reason() -> None:
+    assert [code for code, failure in known_failures().items() if failure.how is not None and not failure.text] == []

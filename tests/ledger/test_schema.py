@@ -6,7 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from slackwater.core.errors import DataError, EnvironmentMissing, NotFound, SettingsError
+from slackwater.core.errors import DataError, EnvironmentMissing, NotFound
 from slackwater.core.records import GenerationRecord
 from slackwater.ledger import tables
 from slackwater.ledger.database import Database, parse_url
@@ -87,12 +87,6 @@ def test_an_unreachable_server_is_reported_without_the_password(tmp_path: Path) 
     with raises_code(EnvironmentMissing, "ledger-unreachable") as caught:
         Ledger.open(f"postgresql://ann:s3cret@/ledger?host={tmp_path}", create=False)
     assert "s3cret" not in f"{caught.value} {caught.value.as_dict()}"
-
-
-@pytest.mark.parametrize("address", ["mysql://ann@db/ledger", "s3://bucket/ledger.db", "sqlite://", "://"])
-def test_an_address_that_is_no_ledger_is_refused(address: str) -> None:
-    with raises_code(SettingsError, "ledger-url"):
-        Ledger.open(address, create=True)
 
 
 def test_sqlite_writes_ahead_and_through_to_the_disk(sqlite_url: str) -> None:

@@ -20,6 +20,20 @@ from tests.support.warm_jvm import attached
 PIPELINE = "work"
 
 
+def copying(sink: str) -> str:
+    """A pipeline whose one stream copies the ids of its input to this sink, a file a batch."""
+    return f"""
+import slackwater as sw
+
+pipeline = sw.Pipeline("work")
+
+
+@pipeline.stream(sink={sink})
+def rows(spark):
+    return spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 1).json("in")
+"""
+
+
 @dataclass(frozen=True)
 class Ended:
     """A command that has ended, and all of its output."""

@@ -7,22 +7,14 @@ from functools import partial
 
 import pytest
 
-from tests.runtime.project import Project
+from tests.runtime.project import Project, copying
 
 KILLS = 3
 LATE_S = 3.0
 """Less than a third of what the batches of a run take."""
 FILES = 60
 
-PIPELINE = """
-import slackwater as sw
-
-pipeline = sw.Pipeline("work")
-
-@pipeline.stream(sink=sw.sinks.files("json", "out"))
-def rows(spark):
-    return spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 1).json("in")
-"""
+PIPELINE = copying('sw.sinks.files("json", "out")')
 
 
 @pytest.mark.spark

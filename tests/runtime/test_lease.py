@@ -5,21 +5,13 @@ import signal
 
 import pytest
 
-from tests.runtime.project import Project
+from tests.runtime.project import Project, copying
 from tests.support import warm_python
 from tests.support.warm_jvm import attached
 
 pytestmark = pytest.mark.spark
 
-PIPELINE = """
-import slackwater as sw
-
-pipeline = sw.Pipeline("work")
-
-@pipeline.stream(sink=sw.sinks.files("json", "out"))
-def rows(spark):
-    return spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 1).json("in")
-"""
+PIPELINE = copying('sw.sinks.files("json", "out")')
 
 
 def test_a_second_run_is_refused_and_a_killed_drivers_jvm_is_waited_for(project: Project) -> None:

@@ -12,23 +12,15 @@ import psycopg
 import pyarrow.parquet
 import pytest
 
-from tests.runtime.project import Project
+from tests.runtime.project import Project, copying
 from tests.sinks import delta_logs
 from tests.support.killing import kill_with_children
 from tests.support.postgres_server import PostgresServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
-PIPELINE = """
-import slackwater as sw
-
-pipeline = sw.Pipeline("work")
-both = sw.sinks.all_of(sw.sinks.postgres("{url}", "out", create=True, keep_batch_id=True), sw.sinks.delta("table"))
-
-
-@pipeline.stream(sink=both)
-def rows(spark):
-    return spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 1).json("in")
-"""
+PIPELINE = copying(
+    'sw.sinks.all_of(sw.sinks.postgres("{url}", "out", create=True, keep_batch_id=True), sw.sinks.delta("table"))'
+)
 ATTEMPTS = 6
 WAIT_S = 120.0
 BEFORE_STAGING = "LOCK TABLE slackwater_marker IN ACCESS EXCLUSIVE MODE"

@@ -25,7 +25,7 @@ from slackwater.sinks.common.marker import MarkedTarget, Marker
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.jdbc.sink import POSTGRESQL_DRIVER, JdbcSink
 from slackwater.sinks.jdbc.writer import JdbcWriter, stage
-from tests.runtime.project import Project
+from tests.runtime.project import Project, copying
 from tests.support.errors import raises_code
 from tests.support.postgres_server import PostgresServer, postgres_server
 
@@ -34,16 +34,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 CONTEXT = WriteContext("5f0e", "clicks/orders", 3, "append")
-PIPELINE = """
-import slackwater as sw
-
-pipeline = sw.Pipeline("work")
-
-
-@pipeline.stream(sink=sw.sinks.jdbc("{url}", "out", jdbc_url="{jdbc_url}", user="slackwater"))
-def rows(spark):
-    return spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 1).json("in")
-"""
+PIPELINE = copying('sw.sinks.jdbc("{url}", "out", jdbc_url="{jdbc_url}", user="slackwater")')
 
 
 @pytest.fixture(scope="module")

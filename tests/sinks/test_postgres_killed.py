@@ -9,20 +9,11 @@ from functools import partial
 import psycopg
 import pytest
 
-from tests.runtime.project import Project
+from tests.runtime.project import Project, copying
 from tests.support.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.spark
-PIPELINE = """
-import slackwater as sw
-
-pipeline = sw.Pipeline("work")
-
-
-@pipeline.stream(sink=sw.sinks.postgres("{url}", "out", create=True, keep_batch_id=True))
-def rows(spark):
-    return spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 1).json("in")
-"""
+PIPELINE = copying('sw.sinks.postgres("{url}", "out", create=True, keep_batch_id=True)')
 FUNCTION = """
 import slackwater as sw
 from sqlalchemy import text

@@ -199,17 +199,6 @@ def test_a_stream_that_is_no_name(plan: Plan, stream: str) -> None:
     assert code == (None if stream.count("/") == 1 else "plan-damaged")
 
 
-@pytest.mark.parametrize(
-    "text", ["", "null", "[]", "1", '"plan"', "{", "{}", '{"schema": null}', "\x00", "[" * 100_000, '{"schema": 7}']
-)
-def test_what_is_no_plan(text: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        parse(text, "plan.json")
-
-    assert caught.value.code in {"plan-unreadable", "plan-schema"}
-    assert caught.value.hint is not None
-
-
 @settings(max_examples=5, deadline=None)
 @given(plans())
 def test_a_plan_of_another_version_says_what_to_do(plan: Plan) -> None:
