@@ -106,8 +106,6 @@ class Book(Source):
 
 
 class Shelf(LiveSource):
-    """Counts the pages."""
-
     def position(self, source: SourceSeen, target: Target, given: str | None) -> Position:
         first, last = self._pages(source.spark)
         match target.kind:

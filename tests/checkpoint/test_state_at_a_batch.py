@@ -38,7 +38,6 @@ def opened(checkpoint: Path) -> OpenedCheckpoint:
 
 
 def rows_of(checkpoint: Path, batch: int) -> StateRows:
-    """The rows of the first family of the first store."""
     listed = opened(checkpoint)
     operator = OperatorReader(listed.store, listed.listing, listed.inventory).operator(0, batch)
     store = operator.stores[0]

@@ -22,7 +22,6 @@ NONE = {"continue": None, "undo": None, "obstacle": None}
 
 @pytest.fixture
 def applied(tmp_path: Path) -> tuple[Project, list[Plan]]:
-    """Two rebuilds that were applied one after the other."""
     project = make_project(tmp_path)
     plans = []
     for target in ("batch:3", "last-written"):

@@ -21,7 +21,6 @@ STATEFUL = "agg_window_append_rocksdb"
 
 
 def diagnosed(location: str, depth: Depth = "start") -> Diagnosis:
-    """The diagnosis of a checkpoint that is not recorded."""
     return diagnose(facts_of_location(open_read_store(location), None, depth))
 
 

@@ -99,8 +99,6 @@ def test_the_socket_source_loses_the_lines_of_an_interrupted_batch(
 
 
 def _add_after(server: Lines, commits: Path, lines: Mapping[int, str]) -> None:
-    """Add each of these lines once this batch is committed."""
-
     def add() -> None:
         deadline = time.monotonic() + WAIT_S
         for batch, line in lines.items():

@@ -55,7 +55,6 @@ PAGES = "\n".join([README, *map(page_of, READ)])
 
 
 def block_with(text: str, language: str) -> str:
-    """The code block of a language that holds this text."""
     blocks = re.findall(rf"^```{language}\n(.*?)^```", PAGES, flags=re.DOTALL | re.MULTILINE)
     found = [block for block in blocks if text in block]
     assert len(found) == 1, f"{len(found)} blocks with {text!r}"

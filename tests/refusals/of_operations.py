@@ -61,7 +61,6 @@ def marks_moved(**marks: int) -> Callable[[Scene], str]:
 
 
 def applied_otherwise(scene: Scene) -> str:
-    """Two plans were made, and the other one was applied."""
     planned(scene)
     (scene.folder / "plan.json").rename(scene.folder / "older.json")
     planned(scene)

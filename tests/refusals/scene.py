@@ -139,7 +139,6 @@ class Scene(Display):
         self.before.clear()
 
     def sql(self, *statements: str, values: tuple[object, ...] = ()) -> None:
-        """Change the ledger by hand; ``values`` are those of the one statement."""
         edit_ledger(self.project.home, *statements, values=values)
 
     def _reported(self, verb: Verb, words: list[str]) -> int:

@@ -207,5 +207,4 @@ def _backfill_of_files(tables: Tables) -> None:
 
 
 def _twice(*numbers: int) -> Numbers:
-    """The rows of some files."""
     return Counter(numbers * 2)

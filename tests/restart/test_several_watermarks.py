@@ -40,7 +40,6 @@ FORGOTTEN = "several watermarks, of which Spark keeps only the combined one over
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
-    """The rows under plain Spark."""
     folder = tmp_path_factory.mktemp("plain")
     program = Path(__file__).with_name("watermark_queries.py")
     ended = subprocess.run(

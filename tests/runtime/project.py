@@ -36,8 +36,6 @@ def rows(spark):
 
 @dataclass(frozen=True)
 class Ended:
-    """A command that has ended, and all of its output."""
-
     log: str
 
 

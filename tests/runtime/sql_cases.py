@@ -41,7 +41,6 @@ def _after(text: str, old: str, new: str) -> Build:
 
 
 def tables_of_with() -> Iterator[Case]:
-    """Edits above the tables of ``WITH``, and in them."""
     warm = sql(WARM)
     inline = HOURLY.replace("warm", "(SELECT * FROM readings WHERE temp > 3)")
     yield Case("a table of WITH in place", warm, sql(inline), "same")

@@ -33,8 +33,6 @@ BUILT: Any = SimpleNamespace(
 
 
 class UnreliableLedger:
-    """A ledger that is unreachable while a test wants it."""
-
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self.unreachable = False

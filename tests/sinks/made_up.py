@@ -150,8 +150,6 @@ SINK = SinkKind(DirectoryOutput, entries=(CatalogueEntry("made-up", "DirectorySi
 
 
 class DirectoryKind:
-    """The kind for the contract suite."""
-
     name = "made-up"
     traits = TRAITS
     removes_files = True

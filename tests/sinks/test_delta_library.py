@@ -54,7 +54,6 @@ def _actions(table: Path) -> dict[str, dict[str, object]]:
 
 
 def _flat(values: Mapping[str, Any], below: str = "") -> dict[str, object]:
-    """Nested objects as one, by paths."""
     found: dict[str, object] = {}
     for name, value in values.items():
         found |= _flat(value, f"{below}{name}/") if isinstance(value, dict) else {below + name: value}

@@ -26,7 +26,6 @@ APP = app_of(OWNER.stream_id)
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """An empty table with its owner."""
     folder = tmp_path / "out"
     delta_logs.commit(folder, delta_logs.TABLE)
     DeltaOutput(str(folder)).claim(OWNER)

@@ -67,7 +67,6 @@ class Target:
         self.sink.batch_writer(context)(self.frame(rows), batch)
 
     def start(self, epoch: int) -> None:
-        """What a run does before its query starts."""
         self.sink.check(self.frame([]), replace(self.context, epoch=epoch))
 
     @property

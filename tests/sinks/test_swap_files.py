@@ -450,8 +450,6 @@ ALL_OF: Any = sinks.all_of
 
 
 class Both(SwapScene):
-    """Two outputs with a staged one each."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.scenes = [Scene(folder / name) for name in ("first", "second")]

@@ -102,7 +102,6 @@ class Browser:
         return [json.dumps(event["params"]) for event in self.events if event["method"] in kinds]
 
     def call(self, method: str, params: dict[str, Any] | None = None, *, session: str | None = None) -> dict[str, Any]:
-        """The answer to one call of the protocol."""
         self._calls += 1
         message = {"id": self._calls, "method": method, "params": params or {}}
         message |= {"sessionId": session} if session is not None else {}

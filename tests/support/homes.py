@@ -156,7 +156,6 @@ def checkpoint_logs(spec: HomeSpec, folder: Path) -> dict[str, dict[int, str]]:
 
 
 def sink_log(spec: HomeSpec, folder: Path) -> dict[int, str]:
-    """The manifest of the output, one file for each batch."""
     return {
         batch: "v1\n"
         + json.dumps(
@@ -196,7 +195,6 @@ def batch_record(spec: HomeSpec, batch: int) -> BatchRecord:
 
 
 def stream_record(folder: Path, spec: HomeSpec | None = None) -> StreamRecord:
-    """The stream as a run registers it."""
     spec = spec or HomeSpec()
     sink = spec.sink or {"kind": "files", "format": "parquet", "path": str(folder / "out")}
     return StreamRecord("clicks", "per_page", sink, spec.output_mode, str(folder / "clicks.py"))

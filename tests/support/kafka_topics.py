@@ -13,8 +13,6 @@ UNDECIDED_S_MAX = 3
 
 @dataclass(frozen=True, order=True)
 class Record:
-    """What a consumer sees of a record."""
-
     value: bytes | None
     key: bytes | None = None
     partition: int = 0

@@ -41,7 +41,6 @@ def sqlite_url(empty_sqlite: Path, tmp_path: Path) -> str:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def ledger_url(request: pytest.FixtureRequest) -> str:
-    """The address of an empty ledger."""
     if request.param == "sqlite":
         return str(request.getfixturevalue("sqlite_url"))
     server: PostgresServer = request.getfixturevalue("postgres")
@@ -50,7 +49,6 @@ def ledger_url(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def blank_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of a place where no ledger has been made yet."""
     if request.param == "sqlite":
         return str(tmp_path / "new" / "ledger.db")
     server: PostgresServer = request.getfixturevalue("postgres")
@@ -58,8 +56,6 @@ def blank_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 class Clock:
-    """A clock that a test advances."""
-
     def __init__(self) -> None:
         self.now_ms = 1_700_000_000_000
 

@@ -97,7 +97,6 @@ class Command:
             raise AssertionError(f"did not end within {wait_s:g} s:\n{self.log}") from None
 
     def alive(self) -> list[int]:
-        """Which of all the processes seen still run."""
         return [pid for pid, started in self.refresh().items() if is_alive(pid, started)]
 
     def gone_within(self, wait_s: float) -> bool:

@@ -27,7 +27,6 @@ STORE = Shelf(("shelf",), OBJECT_STORE)
 
 @contextmanager
 def registered() -> Iterator[None]:
-    """Adds the kind for a block."""
     STORES.register("shelf", STORE)
     yield
     STORES.unregister("shelf")

@@ -7,7 +7,6 @@ from slackwater.formats.text_log import render_json
 
 
 def entry_name(entry: int, interval: int) -> str:
-    """The one name under which Spark reads this entry."""
     return f"{entry}.compact" if (entry + 1) % interval == 0 else str(entry)
 
 

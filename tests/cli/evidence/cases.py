@@ -17,7 +17,6 @@ FOREIGN = "file_json_to_parquet_filesink"
 
 
 def healthy(folder: Path) -> list[str]:
-    """A stream in which nothing is wrong."""
     make_home(folder)
     return [STREAM]
 

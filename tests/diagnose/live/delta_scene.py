@@ -36,8 +36,6 @@ def write(batch, number):
 
 
 class TableScene(Scene):
-    """The folder of a stream, and its table."""
-
     def arrive(self, first: int, last: int) -> None:
         """The rows that would be files elsewhere, each as a version of the table."""
         for number in range(first, last):

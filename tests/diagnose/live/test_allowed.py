@@ -92,7 +92,6 @@ def test_a_checkpoint_may_be_moved(tmp_path: Path, query: str) -> None:
 
 
 def of_copies(scene: Scene) -> Rows:
-    """How often each code has written a row."""
     files = (scene.folder / "copies").glob("*.json")
     return Counter(json.loads(line)["code"] for file in files for line in file.read_text().splitlines())
 

@@ -35,7 +35,6 @@ def planned_file_moved_back(scene: Scene) -> None:
 
 
 def appended(scene: Scene) -> None:
-    """A row is appended to a file that has been read."""
     with (scene.folder / "landing" / "f2.json").open("a") as file:
         file.write(json.dumps({"ts": "2024-01-01T00:03:00Z", "page": "a", "n": 99}) + "\n")
 

@@ -17,7 +17,6 @@ ROCKSDB = (*SETTINGS, f"spark.sql.streaming.stateStore.providerClass={PROVIDER}"
 
 
 def tables_of(version: Path) -> list[Path]:
-    """The tables that a version of a store consists of."""
     with zipfile.ZipFile(version) as archive:
         text = archive.read("metadata").decode().partition("\n")[2]
     return [version.parent / "SSTs" / one["dfsSstFileName"] for one in json.loads(text)["sstFiles"]]
