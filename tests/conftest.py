@@ -36,7 +36,7 @@ LONGEST_FIRST = (
     "runtime/test_stopping.py",
     "bad_input/test_bad_input.py",
     "restart/test_changed_meaning.py",
-    "unchanged/test_killed.py",
+    "restart/test_adopted.py",
     "operations/apply/test_adopted.py",
     "restart/test_downstream.py",
     "docs/test_tutorial.py",

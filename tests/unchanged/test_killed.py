@@ -13,7 +13,7 @@ from tests.unchanged.damage import DAMAGES
 from tests.unchanged.scene import FILES
 from tests.unchanged.shapes import Query, Shape, Shaped, runs_here
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 STEPS_MAX = 3
 CASES: tuple[tuple[Shape, tuple[str, ...]], ...] = (
     (shapes.ONE, ("torn offset",)),
@@ -28,7 +28,6 @@ CASES: tuple[tuple[Shape, tuple[str, ...]], ...] = (
     (shapes.PACKAGE, ("lost query id", "torn query id")),
     (shapes.PACKED, ("deleted",)),
 )
-IN_GATE = (("lost state",), ("torn commit",))
 
 
 def _id(part: Shape | tuple[str, ...]) -> str:
@@ -39,15 +38,7 @@ def test_every_damage_is_made() -> None:
     assert {damage for _, damages in CASES for damage in damages} == DAMAGES.keys()
 
 
-@pytest.mark.parametrize(
-    ("shape", "damages"),
-    [
-        pytest.param(*case, marks=() if case[1] in IN_GATE else pytest.mark.thorough)
-        for case in CASES
-        if runs_here(case[0])
-    ],
-    ids=_id,
-)
+@pytest.mark.parametrize(("shape", "damages"), [case for case in CASES if runs_here(case[0])], ids=_id)
 def test_it_is_repaired_and_finished_by_plain_python(tmp_path: Path, shape: Shape, damages: tuple[str, ...]) -> None:
     scene = Shaped(tmp_path, shape)
     for data in ("plain", "data"):
