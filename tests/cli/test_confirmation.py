@@ -114,9 +114,8 @@ def test_what_is_left_is_named(slackwater: Slackwater, project: Project) -> None
     assert ([Path(one).name for one in again["left"]], again["folders"]) == (["0099"], [])
 
 
-def test_an_undo_that_is_refused_asks_for_nothing(
-    slackwater: Slackwater, project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("project")
+def test_an_undo_that_is_refused_asks_for_nothing(slackwater: Slackwater, monkeypatch: pytest.MonkeyPatch) -> None:
     (made,) = slackwater("ledger", "--operations", "--format", "json").document["operations"]
     slackwater("prune", "--keep", "0", "--yes")
     monkeypatch.setattr("sys.stdin", Terminal("per_page\n"))
