@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +103,8 @@ def _variables(data: Path, end: bool) -> Mapping[str, str]:
 
 
 ONE = Shape("one_query.py", (Query("out", of_files("out"), sink="out"),), _arguments)
-WATCHED = Shape("watched_query.py", ONE.queries, _arguments)
+# The uninterrupted run is recorded too, and its stream has the name ``out``.
+WATCHED = Shape("watched_query.py", tuple(replace(one, name="data_out") for one in ONE.queries), _arguments)
 SEVERAL = Shape(
     "several_queries.py",
     tuple(Query(name, of_files(name), f"checkpoints/{name}", name) for name in ("counts", "seen")),
