@@ -1,5 +1,7 @@
 """The interface for pipeline files: a pipeline and its streams, checked long before Spark starts."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
