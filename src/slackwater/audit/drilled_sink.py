@@ -30,9 +30,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class Armed:
-    """The drill of a step. Lines of the folder ``code`` are counted; ``jvm`` is the driver's.
-
-    ``lines`` and ``by_function`` are found out: the function's lines, and whether Spark calls it for a batch.
+    """The drill of a step. Lines of the folder ``code`` are counted; ``jvm`` is the driver's. ``lines`` and
+    ``by_function`` are found out: the function's lines, and whether Spark calls it for a batch.
     """
 
     folder: Path

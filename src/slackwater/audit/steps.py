@@ -33,9 +33,8 @@ TEXTS: dict[Drill, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A batch with its drill. ``line``: which of the function's lines comes after the kill, from 1.
-
-    ``last_pass``: how many jobs read the rows in the uninterrupted run.
+    """A batch with its drill. ``line``: which of the function's lines comes after the kill, from 1. ``last_pass``: how
+    many jobs read the rows in the uninterrupted run.
     """
 
     drill: Drill
@@ -45,14 +44,12 @@ class Step:
 
     @property
     def text(self) -> str:
-        """The step in a sentence's words."""
         return f"killed before {self.place}" if self.drill == "line" else TEXTS[self.drill]
 
 
 def steps_for(lines: Sequence[str], wanted: Sequence[Drill], *, by_function: bool) -> tuple[Step, ...]:
-    """Steps for the lines (``file:line``) of an uninterrupted batch.
-
-    ``by_function``: Spark calls it once for a batch; in tasks it has no lines to be chosen.
+    """Steps for the lines (``file:line``) of an uninterrupted batch. ``by_function``: Spark calls it once for a batch;
+    in tasks it has no lines to be chosen.
     """
     drills = [drill for drill in CHOICES if drill in wanted and (by_function or drill not in BY_FUNCTION)]
     found: list[Step] = [Step("none")]
@@ -71,9 +68,8 @@ RESULTS, ERROR = "results.jsonl", "error.json"
 
 @dataclass(frozen=True, slots=True)
 class AuditRequest:
-    """``scratch`` is the audit's folder, ``run`` a run in it.
-
-    Without ``steps`` rows are laid down. ``first`` is the step to start with; ``again``: its drill took place before.
+    """``scratch`` is the audit's folder, ``run`` a run in it. Without ``steps`` rows are laid down. ``first`` is the
+    step to start with; ``again``: its drill took place before.
     """
 
     reference: str

@@ -37,9 +37,8 @@ def damage_by_names(opened: OpenedCheckpoint, marks: Marks, newest_commit: Commi
 
 
 def missing_entries(logs: CheckpointLogs) -> list[Damage]:
-    """Holes that no release of Spark leaves.
-
-    With asynchronous progress both logs are sparse, but alike; so a hole is an entry in only one of the logs.
+    """Holes that no release of Spark leaves. With asynchronous progress both logs are sparse, but alike; so a hole is
+    an entry in only one of the logs.
     """
     offsets, commits = set(logs.offset_ids), set(logs.commit_ids)
     damage = [
@@ -184,9 +183,8 @@ class _HeaderNotRead(Exception):
 
 
 def next_state_files(opened: OpenedCheckpoint, lineage_of: Callable[[str], Lineage | None]) -> Iterator[NextState]:
-    """Finds the files of each store by name. In format 2 the newest changelog lists older files.
-
-    ``lineage_of`` returns ``None`` for an unread header.
+    """Finds the files of each store by name. In format 2 the newest changelog lists older files. ``lineage_of`` returns
+    ``None`` for an unread header.
     """
     version = opened.logs.committed + 1
     # No batch is committed: the next one starts with empty state, which has no file.

@@ -68,9 +68,8 @@ Lineage = tuple[tuple[int, str], ...]
 
 
 def files_of_version(names: Iterable[str], version: int) -> tuple[str, ...]:
-    """A version's files by number, oldest first: at most one whole file, and changes.
-
-    Raises ``FormatError`` (``missing``) with the first gap.
+    """A version's files by number, oldest first: at most one whole file, and changes. Raises ``FormatError``
+    (``missing``) with the first gap.
     """
     held = {name: file for name in names if (file := parse_state_file(name)) and file.unique_id is None}
     whole = {file.version: name for name, file in held.items() if file.kind.is_whole and file.version <= version}
@@ -89,9 +88,8 @@ def files_of_version(names: Iterable[str], version: int) -> tuple[str, ...]:
 def files_of_attempt(
     names: Iterable[str], version: int, unique_id: str, lineage_of: Callable[[str], Lineage]
 ) -> tuple[str, ...]:
-    """A version's files by unique id (format 2), oldest first. ``lineage_of`` reads a changelog's header.
-
-    Raises ``FormatError`` (``missing``).
+    """A version's files by unique id (format 2), oldest first. ``lineage_of`` reads a changelog's header. Raises
+    ``FormatError`` (``missing``).
     """
     there = set(names)
     whole = _name(version, unique_id, StateFileKind.ZIP)

@@ -63,7 +63,6 @@ class Listing:
         return tuple(sorted(number for number in numbers if number is not None))
 
     def numbered_directories(self, path: str) -> tuple[int, ...]:
-        """Operators or partitions, in order."""
         numbers = (parse_id(name) for name in self.folder(path).directories)
         return tuple(sorted(number for number in numbers if number is not None))
 

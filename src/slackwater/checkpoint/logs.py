@@ -207,9 +207,8 @@ class CheckedFile(NamedTuple):
 
 
 def read_checked(store: ReadStore, listing: Listing, path: str, *, thorough: bool = True) -> CheckedFile:
-    """Raises ``OSError`` if the file cannot be read.
-
-    ``thorough`` computes Spark's CRC-32C, which needs numpy; else only the recorded size is compared.
+    """Raises ``OSError`` if the file cannot be read. ``thorough`` computes Spark's CRC-32C, which needs numpy; else
+    only the recorded size is compared.
     """
     data = store.read(path)
     damage: list[Damage] = []

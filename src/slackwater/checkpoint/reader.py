@@ -231,9 +231,8 @@ def version_range(versions: frozenset[int]) -> tuple[int | None, int | None, tup
 def next_batch(
     marks: Marks, offsets: dict[int, OffsetEntry], commits: dict[int, CommitEntry], ids: tuple[int, ...]
 ) -> NextBatch | None:
-    """Spark's next batch (``MicroBatchExecution.populateStartOffsets``), if known.
-
-    A batch starts at the end of the entry before it, which with asynchronous progress is not the id before it.
+    """Spark's next batch (``MicroBatchExecution.populateStartOffsets``), if known. A batch starts at the end of the
+    entry before it, which with asynchronous progress is not the id before it.
     """
     if marks.planned < 0:
         return NextBatch(0, "replan", (), None, 0)

@@ -63,9 +63,8 @@ def make_parser(arguments: Sequence[str]) -> Parser:
 
 
 def entry() -> NoReturn:
-    """The console script: ``main``, and the end of the process.
-
-    Without Spark nothing needs an orderly shutdown, which would take an eighth of a short command's time.
+    """The console script: ``main``, and the end of the process. Without Spark nothing needs an orderly shutdown, which
+    would take an eighth of a short command's time.
     """
     # With a closed stream (``<&-``, ``>&-``), the next opened file would get its number.
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):

@@ -139,9 +139,8 @@ def from_local_stores(jars: Sequence[Jar], folder: Path) -> str:
 
 
 def by_ivy(jars: Sequence[Jar], folder: Path) -> str:
-    """Fetch all jars in a single JVM, by the user's ``~/.ivy2/ivysettings.xml``.
-
-    Ivy copies jars when it has all. Until then its cache stays next to ``folder``, so that the next try continues.
+    """Fetch all jars in a single JVM, by the user's ``~/.ivy2/ivysettings.xml``. Ivy copies jars when it has all. Until
+    then its cache stays next to ``folder``, so that the next try continues.
     """
     work = folder / ".ivy"
     work.mkdir(exist_ok=True)

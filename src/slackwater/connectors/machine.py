@@ -19,9 +19,8 @@ FITTING = ("17", "21")
 
 
 def java_program(distribution: Path = DISTRIBUTION) -> Path:
-    """The ``java`` of JAVA_HOME, else on PATH, as Spark's scripts choose it; else as ``scripts/setup`` does.
-
-    Spark's scripts look nowhere else, so JAVA_HOME is then set for child processes. Raises EnvironmentMissing.
+    """The ``java`` of JAVA_HOME, else on PATH, as Spark's scripts choose it; else as ``scripts/setup`` does. Spark's
+    scripts look nowhere else, so JAVA_HOME is then set for child processes. Raises EnvironmentMissing.
     """
     home = os.environ.get("JAVA_HOME")
     if home:

@@ -87,9 +87,8 @@ class Damage(NamedTuple):
 
 
 class UnreadState(NamedTuple):
-    """State files for the next batch whose bytes no check before a start has verified.
-
-    ``verified_by_store``: a remote store checks the bytes it serves; of other files only name and size are known.
+    """State files for the next batch whose bytes no check before a start has verified. ``verified_by_store``: a remote
+    store checks the bytes it serves; of other files only name and size are known.
     """
 
     paths: tuple[str, ...] = ()
@@ -137,9 +136,8 @@ class OffsetEntry(NamedTuple):
 
 
 class CommitEntry(NamedTuple):
-    """``commits/N``: batch N is done.
-
-    ``state_unique_ids`` is ``{operator: [partition: [store: id]]}`` (checkpoint format 2 only).
+    """``commits/N``: batch N is done. ``state_unique_ids`` is ``{operator: [partition: [store: id]]}`` (checkpoint
+    format 2 only).
     """
 
     version: int
@@ -303,9 +301,8 @@ class SourceEvidence(NamedTuple):
 
 
 class CheckpointShape(NamedTuple):
-    """Sources in offset order, and a recorded plan's profile.
-
-    ``operators`` are by id: Spark's physical name (``stateStoreSave``), and the first store's key columns.
+    """Sources in offset order, and a recorded plan's profile. ``operators`` are by id: Spark's physical name
+    (``stateStoreSave``), and the first store's key columns.
     """
 
     sources: tuple[SourceEvidence, ...] = ()
@@ -333,9 +330,8 @@ class StateFileKind(StrEnum):
 
 
 class StateFile(NamedTuple):
-    """A state file by name. Only checkpoint format 2 has a ``unique_id``.
-
-    Batch N reads state version N and makes version N+1; version 0 is empty and has no file.
+    """A state file by name. Only checkpoint format 2 has a ``unique_id``. Batch N reads state version N and makes
+    version N+1; version 0 is empty and has no file.
     """
 
     version: int
@@ -344,9 +340,8 @@ class StateFile(NamedTuple):
 
 
 class StoreVersions(NamedTuple):
-    """Loadable versions of a store in a partition, by file names.
-
-    ``ids`` are the unique ids of a version's files (format 2); a failed attempt leaves extra ids.
+    """Loadable versions of a store in a partition, by file names. ``ids`` are the unique ids of a version's files
+    (format 2); a failed attempt leaves extra ids.
     """
 
     provider: str | None

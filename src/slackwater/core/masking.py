@@ -188,7 +188,6 @@ _LOGIN = r"""(?i)\b[a-z][a-z0-9+.\-]{0,30}://[^\s/:@"]*:"""
 
 
 def _without_password(word: re.Match[str]) -> str:
-    """The word as ``scheme://user:***@``."""
     login = re.search(_LOGIN, word[0])
     return f"{word[0][: login.end()]}{MASK}@" if login else word[0]
 

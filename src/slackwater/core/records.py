@@ -29,7 +29,6 @@ class StreamRecord(NamedTuple):
 
     @property
     def full_name(self) -> str:
-        """The name, unique in a home."""
         return f"{self.pipeline}/{self.name}"
 
     @property
@@ -186,9 +185,8 @@ class OperationFiles(NamedTuple):
 
 
 class Holder(NamedTuple):
-    """The driver's Python process and its JVM, by pid and start time (clock ticks).
-
-    ``pid_space`` names the host's boot and pid namespace: a pid can be looked up only if host and pid_space are equal.
+    """The driver's Python process and its JVM, by pid and start time (clock ticks). ``pid_space`` names the host's boot
+    and pid namespace: a pid can be looked up only if host and pid_space are equal.
     """
 
     host: str

@@ -21,9 +21,8 @@ Kind = TypeVar("Kind")
 
 @dataclass(slots=True)
 class Registry(Generic[Kind]):
-    """The places of the ``own`` kinds, as ``module:NAME``; entry points of ``group`` are for other distributions.
-
-    A kind is imported on first use.
+    """The places of the ``own`` kinds, as ``module:NAME``; entry points of ``group`` are for other distributions. A
+    kind is imported on first use.
     """
 
     group: str

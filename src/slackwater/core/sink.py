@@ -125,9 +125,8 @@ class WriterCalls:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """Rows and files that an operation would remove although its stream did not write them.
-
-    ``rows`` ``None``: unknown. ``sure``: it is known that others wrote it.
+    """Rows and files that an operation would remove although its stream did not write them. ``rows`` ``None``: unknown.
+    ``sure``: it is known that others wrote it.
     """
 
     __pydantic_config__: ClassVar = STRICT

@@ -26,9 +26,8 @@ def utc_text(epoch_ms: int) -> str:
 
 
 def iso_text(epoch_ms: int, timespec: str = "milliseconds") -> str:
-    """``2026-01-31T12:00:00.000Z``; outside the years 0 to 9999 ``+12345-01-31T...``.
-
-    A row with a wrong event time moves a watermark beyond Python's ``datetime``.
+    """``2026-01-31T12:00:00.000Z``; outside the years 0 to 9999 ``+12345-01-31T...``. A row with a wrong event time
+    moves a watermark beyond Python's ``datetime``.
     """
     cycles, within_ms = divmod(epoch_ms, _CYCLE_MS)
     time = EPOCH + timedelta(milliseconds=within_ms)

@@ -12,9 +12,8 @@ How = Literal["run", "not-detectable"]
 
 
 class Failure(NamedTuple):
-    """A known failure. A failure without a finding has ``how``: ``run`` refuses or prevents it.
-
-    ``text`` says by which code, or why it is undetectable.
+    """A known failure. A failure without a finding has ``how``: ``run`` refuses or prevents it. ``text`` says by which
+    code, or why it is undetectable.
     """
 
     title: str

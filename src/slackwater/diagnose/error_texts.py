@@ -296,9 +296,8 @@ def _judged(error: ErrorText, around: str, line: str, line_number: int, params: 
 
 
 def _parts(pieces: Iterable[str]) -> Iterator[tuple[str, int, int]]:
-    """Cleaned parts of a log, with the numbers of characters and line ends before.
-
-    Each part begins with the end of the part before it.
+    """Cleaned parts of a log, with the numbers of characters and line ends before. Each part begins with the end of the
+    part before it.
     """
     position = lines = 0
     text = ""

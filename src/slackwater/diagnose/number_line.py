@@ -25,7 +25,6 @@ def findings(snapshot: Snapshot) -> tuple[Finding, ...]:
 
 
 def stops(snapshot: Snapshot) -> tuple[Finding, ...]:
-    """Findings that refuse a start."""
     return tuple(finding for finding in findings(snapshot) if finding.severity is Severity.STOP)
 
 
@@ -35,9 +34,8 @@ def findings_about(snapshot: Snapshot, *subjects: About) -> tuple[Finding, ...]:
 
 
 def warnings(snapshot: Snapshot) -> tuple[Finding, ...]:
-    """What a user should read before a start.
-
-    Without the last run's failure, which this start answers, and the query, judged as it is now.
+    """What a user should read before a start. Without the last run's failure, which this start answers, and the query,
+    judged as it is now.
     """
     shown = ((rule, one) for rule, one in _found(snapshot) if rule.about not in {"last-run", "query"})
     return tuple(finding for _, finding in shown if finding.severity is Severity.WARNING)

@@ -28,9 +28,8 @@ def refusal(finding: Finding, stream: str, at_stake: str | None = None) -> Slack
 
 
 class Ways(NamedTuple):
-    """The parts of the commands.
-
-    ``session`` are options of Spark (``session_words``): a start without them would differ.
+    """The parts of the commands. ``session`` are options of Spark (``session_words``): a start without them would
+    differ.
     """
 
     stream: str
@@ -39,9 +38,8 @@ class Ways(NamedTuple):
     session: tuple[str, ...] = ()
 
     def lines(self, verdict: Verdict, settings: Sequence[OtherSetting] = ()) -> list[str]:
-        """Remedies with commands, the safest first; empty if the stream starts.
-
-        ``settings`` as in ``StreamVerdict``: a rebuild would recompute the state under the old settings.
+        """Remedies with commands, the safest first; empty if the stream starts. ``settings`` as in ``StreamVerdict``: a
+        rebuild would recompute the state under the old settings.
         """
         if verdict.starts:
             return []
@@ -85,9 +83,8 @@ class Ways(NamedTuple):
 
 
 def ways_with(stream: str, reference: str, traits: Traits, *, is_watched: bool, session: tuple[str, ...] = ()) -> Ways:
-    """The ways for a sink with these traits.
-
-    A run of Slackwater writes a swap's output, so a watched query cannot use a swap.
+    """The ways for a sink with these traits. A run of Slackwater writes a swap's output, so a watched query cannot use
+    a swap.
     """
     swaps = traits.swaps and not is_watched
     return Ways(stream, reference, "swap" if swaps else "clear" if traits.cuts else "keep", session)

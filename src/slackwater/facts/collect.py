@@ -81,9 +81,8 @@ def facts_of_stream(workspace: Workspace, stream: StreamRecord, depth: Depth = "
 def facts_of_start(
     ledger: Ledger, snapshot: Snapshot, opened: OpenedCheckpoint, sources: tuple[SourceFacts, ...]
 ) -> Facts:
-    """Facts for the checks that refuse a start.
-
-    Reads one file in addition to the snapshot; no report, no output. ``sources`` are from ``asked_sources``.
+    """Facts for the checks that refuse a start. Reads one file in addition to the snapshot; no report, no output.
+    ``sources`` are from ``asked_sources``.
     """
     location, query_id, marks = opened.store.location, opened.logs.query_id, snapshot.marks
     report = CheckpointReport(location, query_id, None, "", None, None, marks, None, (), (), (), {}, 0, None, ())
@@ -101,9 +100,8 @@ def facts_of_start(
 
 
 def facts_of_location(store: ReadStore, sink: Fact[Mapping[str, str]] | None, depth: Depth = "start") -> Facts:
-    """Facts about a checkpoint that is not in the ledger.
-
-    ``sink`` is the identity of the output, if given; ``Unknown``: the output is unreachable.
+    """Facts about a checkpoint that is not in the ledger. ``sink`` is the identity of the output, if given;
+    ``Unknown``: the output is unreachable.
     """
     identity = None if isinstance(sink, Unknown) else sink
     with collector_off():

@@ -50,9 +50,8 @@ def missing_files(line: SourceLine, start: str | None, end: str | None) -> Fact[
 
 
 def changed_files(files: Sequence[SourceFile], sizes: Mapping[str, int]) -> tuple[ChangedFile, ...]:
-    """The newest files on local disks that were written after being listed, or whose size changed.
-
-    ``sizes`` are recorded bytes by path.
+    """The newest files on local disks that were written after being listed, or whose size changed. ``sizes`` are
+    recorded bytes by path.
     """
     found = (replaced_file(file, sizes.get(file.path), StoreAvailability()) for file in _newest_local(files))
     return tuple(
@@ -73,9 +72,8 @@ def recorded_sizes(ledger: Ledger, stream: str, log: str, files: Sequence[Source
 
 
 def removed_files(line: SourceLine, end: str | None) -> Fact[tuple[str, ...]]:
-    """The newest listed files on local disks, up to offset ``end``, that were removed.
-
-    If their folder is missing too, the checkpoint may be a copy from a different machine.
+    """The newest listed files on local disks, up to offset ``end``, that were removed. If their folder is missing too,
+    the checkpoint may be a copy from a different machine.
     """
     last = kind_of(end, {}).cut_entry(end)
     if last is None:
@@ -224,9 +222,8 @@ def offset_before(opened: OpenedCheckpoint) -> OffsetEntry | None:
 def asked_sources(
     ledger: Ledger, snapshot: Snapshot, opened: OpenedCheckpoint, query: Sequence[SparkSource] = ()
 ) -> tuple[SourceFacts, ...]:
-    """The sources that can be asked before a start; for files, only files in the newest entries of a log.
-
-    ``query`` are the sources of the query that is about to start, by their places in it.
+    """The sources that can be asked before a start; for files, only files in the newest entries of a log. ``query`` are
+    the sources of the query that is about to start, by their places in it.
     """
     newest = opened.logs.newest_offset
     if newest is None:
@@ -289,9 +286,8 @@ def planned_ms(snapshot: Snapshot, newest: OffsetEntry | None, before: OffsetEnt
 
 
 def recorded_ids(ledger: Ledger, generation: GenerationRecord, planned: int) -> Ids:
-    """The sources' ids when the run that planned batch ``planned`` started; empty: not recorded.
-
-    Only of this generation: after a reset, earlier positions may be of other topics.
+    """The sources' ids when the run that planned batch ``planned`` started; empty: not recorded. Only of this
+    generation: after a reset, earlier positions may be of other topics.
     """
     name, number = generation.stream, generation.number
     runs = [one for one in ledger.recorded_entries(name, number, SOURCE_IDS) if one <= planned]

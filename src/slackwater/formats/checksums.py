@@ -26,9 +26,8 @@ def parse_spark_checksum(data: bytes) -> tuple[str, int, int]:
 
 
 def hadoop_mismatch(data: bytes, checksums: bytes) -> str | None:
-    """The difference between a file and its ``.crc``, if any (``ChecksumFileSystem``).
-
-    The side file has a CRC-32 for each piece, by default 512 bytes. Raises ``FormatError``.
+    """The difference between a file and its ``.crc``, if any (``ChecksumFileSystem``). The side file has a CRC-32 for
+    each piece, by default 512 bytes. Raises ``FormatError``.
     """
     if len(checksums) < _HEADER_BYTES or not checksums.startswith(_HADOOP_MAGIC):
         raise FormatError("foreign", "not a checksum file of Hadoop", expected="crc", found=repr(checksums[:8]))

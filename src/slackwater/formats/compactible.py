@@ -23,7 +23,7 @@ def parse_entry_name(name: str) -> tuple[int, bool] | None:
 
 
 def entries_of(names: Iterable[str]) -> dict[int, str]:
-    """The entries' names by number. Spark reads the compacted one where both exist."""
+    """The entries' names by number. Spark reads the compacted entry if both exist."""
     found: dict[int, str] = {}
     for name in names:
         parsed = parse_entry_name(name)

@@ -57,9 +57,8 @@ def require_frames(data: bytes) -> None:
 
 @dataclass(slots=True)
 class Surplus:
-    """How much more than ``USUAL_RATIO`` times their size all files of a check may decompress to.
-
-    Without it a few MB that decompress to each file's limit take minutes and all memory.
+    """How much more than ``USUAL_RATIO`` times their size all files of a check may decompress to. Without it a few MB
+    that decompress to each file's limit take minutes and all memory.
     """
 
     left: int = 256 * MIB

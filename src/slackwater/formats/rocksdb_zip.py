@@ -40,9 +40,8 @@ class RocksDbVersion:
 
 
 def parse_rocksdb_zip(data: bytes, *, with_files: bool = True, budget: Budget | None = None) -> RocksDbVersion:
-    """``with_files`` unpacks the small files too.
-
-    Raises ``FormatError``; ``too-large`` if the zip's files together pass the budget.
+    """``with_files`` unpacks the small files too. Raises ``FormatError``; ``too-large`` if the zip's files together
+    pass the budget.
     """
     budget = budget or Budget(DEFAULT_LIMIT)
     if not data:

@@ -30,9 +30,8 @@ class BatchesPart(LedgerPart):
     def batches(
         self, stream: str, first: int | None = None, last: int | None = None, *, generation: int | None = None
     ) -> list[BatchRecord]:
-        """The batches, both ends included; each is from the youngest generation in which it counts.
-
-        ``generation``: its past, not the current generation's.
+        """The batches, both ends included; each is from the youngest generation in which it counts. ``generation``: its
+        past, not the current generation's.
         """
         with self._database.read() as connection:
             counting, values = self._counting(connection, stream, "batch_id", _OFFSETS, generation)
@@ -73,9 +72,8 @@ class BatchesPart(LedgerPart):
         return next(iter(self.batches(stream, batch_id, batch_id)), None)
 
     def record_lines(self, lines: Iterable[LogLine], replaced: Iterable[LogLine] = ()) -> None:
-        """Record lines atomically; existing entries are replaced.
-
-        ``replaced`` are the old lines, which are kept separately.
+        """Record lines atomically; existing entries are replaced. ``replaced`` are the old lines, which are kept
+        separately.
         """
         rows = [line._asdict() | {"text": _to_bytes(line.text)} for line in lines]
         seen_ms = self.now_ms()
@@ -106,7 +104,6 @@ class BatchesPart(LedgerPart):
             return set(connection.column(log_lines, "entry", f"WHERE log = :log AND {counting}", values))
 
     def newest_entry(self, stream: str, log: str) -> int:
-        """The newest entry, -1 without any."""
         with self._database.read() as connection:
             counting, values = self._counting(connection, stream, "entry", log)
             condition = f"WHERE log = :log AND {counting} ORDER BY entry DESC LIMIT 1"

@@ -71,9 +71,8 @@ class Home:
 
     @property
     def ledger_url(self) -> str:
-        """The default ledger of this home.
-
-        Raises SettingsError (``home-needs-ledger``) for a remote home: an object store cannot hold a database file.
+        """The default ledger of this home. Raises SettingsError (``home-needs-ledger``) for a remote home: an object
+        store cannot hold a database file.
         """
         if not self.is_local:
             raise SettingsError(
@@ -111,9 +110,8 @@ STREAM_FILE = "stream.json"
 
 @dataclass(frozen=True, slots=True)
 class StreamFile:
-    """``id`` never changes; ``generation`` is in use.
-
-    ``sink``, ``output_mode`` and ``pipeline_file`` are as in ``StreamRecord``.
+    """``id`` never changes; ``generation`` is in use. ``sink``, ``output_mode`` and ``pipeline_file`` are as in
+    ``StreamRecord``.
     """
 
     id: str
@@ -201,9 +199,8 @@ LATEST_MS = 2**53
 
 
 def read_operation(stream: str, folder: AnyLocation) -> OperationRecord | None:
-    """The operation in a folder, ``None`` if its plan is unreadable.
-
-    Without an end in its journal, its status is ``applying`` or ``undoing``.
+    """The operation in a folder, ``None`` if its plan is unreadable. Without an end in its journal, its status is
+    ``applying`` or ``undoing``.
     """
     folder, store = Location(folder), open_read_store(folder)
     try:
@@ -303,9 +300,8 @@ def _stream_or_none(home: Home, pipeline: str, name: str) -> StreamFile | None:
 
 
 def shared_path(home: Path, original: Path) -> Path | None:
-    """A link of a copied home to the original's files, if any.
-
-    Hard links to atomically replaced files are harmless; ledger and journals are written in place.
+    """A link of a copied home to the original's files, if any. Hard links to atomically replaced files are harmless;
+    ledger and journals are written in place.
     """
     folders = [home / "streams", *(path for depth in LINKED_FOLDERS for path in home.glob(depth) if path.is_dir())]
     written = [home / "ledger.db", *home.glob("streams/*/*/operations/*/journal.jsonl")]

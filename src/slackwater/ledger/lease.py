@@ -58,9 +58,8 @@ def this_process() -> Holder:
 
 @cache
 def pid_space() -> str:
-    """The boot of the kernel and this container's pid namespace.
-
-    Containers may share host name and kernel without seeing each other's processes.
+    """The boot of the kernel and this container's pid namespace. Containers may share host name and kernel without
+    seeing each other's processes.
     """
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
@@ -103,9 +102,8 @@ INTEGER_LIMIT = 2**62
 
 
 def read_lease_file(stream_folder: AnyLocation) -> LeaseRecord | None:
-    """The lease file's content; ``None`` if it is absent or unreadable.
-
-    The ledger decides, so a damaged file must not block the stream.
+    """The lease file's content; ``None`` if it is absent or unreadable. The ledger decides, so a damaged file must not
+    block the stream.
     """
     try:
         content = json.loads(open_read_store(stream_folder).read(LEASE_FILE))
@@ -170,9 +168,8 @@ class Lease(AbstractContextManager["Lease"]):
 
     @classmethod
     def acquire(cls, ledger: Ledger, stream: str, stream_folder: AnyLocation, purpose: str) -> Self:
-        """Acquire the lease. Raises ``LeaseHeld`` (``lease-held``). Never waits.
-
-        ``purpose`` is a word or two for messages.
+        """Acquire the lease. Raises ``LeaseHeld`` (``lease-held``). Never waits. ``purpose`` is a word or two for
+        messages.
         """
         while True:
             row, now, file = ledger.lease(stream), ledger.now_ms(), read_lease_file(stream_folder)
@@ -371,9 +368,8 @@ def now_s() -> float:
 
 @dataclass(slots=True)
 class LeaseCheck:
-    """A call raises ``LeaseHeld`` (``lease-lost``) if the fence number has changed.
-
-    An unreadable ledger is tolerated while the last answer is younger than the expiry: nobody can have taken the lease.
+    """A call raises ``LeaseHeld`` (``lease-lost``) if the fence number has changed. An unreadable ledger is tolerated
+    while the last answer is younger than the expiry: nobody can have taken the lease.
     """
 
     ledger: Ledger
@@ -434,9 +430,8 @@ def is_running(run: RunRecord | None, lease: LeaseView) -> bool:
 
 
 def end_of(run: RunRecord, lease: LeaseView) -> str:
-    """The word ``running`` or ``stopping``, or the end of the run.
-
-    A run without an end whose holder has exited counts as killed.
+    """The word ``running`` or ``stopping``, or the end of the run. A run without an end whose holder has exited counts
+    as killed.
     """
     if run.end is not None:
         return run.end

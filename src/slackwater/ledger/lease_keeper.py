@@ -19,9 +19,8 @@ log = structlog.get_logger(__name__)
 
 
 class LeaseKeeper:
-    """Takes all leases of some streams, by full name, or none, after waiting for a killed driver's JVM to exit.
-
-    With ``refuse`` it takes the free leases: ``refuse`` gets the stream and the error, and raises it or returns.
+    """Takes all leases of some streams, by full name, or none, after waiting for a killed driver's JVM to exit. With
+    ``refuse`` it takes the free leases: ``refuse`` gets the stream and the error, and raises it or returns.
     """
 
     def __init__(

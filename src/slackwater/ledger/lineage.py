@@ -36,9 +36,8 @@ SOURCE_IDS = "source-ids"
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """A generation's share. ``last_batch`` ``None``: everything, as the generation is in use.
-
-    It ran the batches after ``base`` (-1: all) itself.
+    """A generation's share. ``last_batch`` ``None``: everything, as the generation is in use. It ran the batches after
+    ``base`` (-1: all) itself.
     """
 
     generation: int
@@ -47,9 +46,8 @@ class Contribution:
     source_cut: Mapping[str, int] = field(default_factory=dict)
 
     def last_entry(self, log: str) -> int | None:
-        """The last entry of a log that counts; ``None``: all count.
-
-        ``sources/<source>`` is numbered by its own offsets, other logs by batch; ``metadata`` has one entry.
+        """The last entry of a log that counts; ``None``: all count. ``sources/<source>`` is numbered by its own
+        offsets, other logs by batch; ``metadata`` has one entry.
         """
         if log.startswith((SOURCES, SIZES)):
             return self.source_cut.get(log.partition("/")[2])
@@ -94,7 +92,6 @@ class LedgerPart:
         connection: Connection, stream: str, position: str, log: str, newest: int | None = None
     ) -> tuple[str, dict[str, Any]]:
         """The condition for lines that count in generation ``newest``, by default the one in use, with its values.
-
         ``position`` is the column that numbers the log's entries.
         """
         values = {"stream": stream, "log": log}
@@ -108,9 +105,8 @@ class LedgerPart:
 
 
 def between(column: str, first: int | None, last: int | None) -> tuple[str, dict[str, int]]:
-    """The condition for a range, both ends included; ``None``: open.
-
-    An open end is no condition: SQLite orders text, which a damaged row may have, after all integers.
+    """The condition for a range, both ends included; ``None``: open. An open end is no condition: SQLite orders text,
+    which a damaged row may have, after all integers.
     """
     given = {name: value for name, value in (("first", first), ("last", last)) if value is not None}
     operators = {"first": ">=", "last": "<="}

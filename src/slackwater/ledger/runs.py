@@ -171,17 +171,14 @@ class RunsPart(LedgerPart):
 
 
 class OperationFilesPart(LedgerPart):
-    """Copies of operations' plans and journals."""
-
     def record_operation_files(self, files: OperationFiles) -> None:
         """Record the files before the first step; a repeated id replaces the record."""
         with self._database.write() as connection:
             connection.upsert(operation_files, [files._asdict()])
 
     def record_journal(self, operation: str, text: str) -> None:
-        """Record the whole journal before its new line is written to the file.
-
-        Raises ``NotFound`` (``operation-unknown``).
+        """Record the whole journal before its new line is written to the file. Raises ``NotFound``
+        (``operation-unknown``).
         """
         with self._database.write() as connection:
             changed = connection.update(operation_files, {"journal": text}, "operation = :id", {"id": operation})

@@ -20,9 +20,8 @@ _CREATION_LOCK = 0x51ACC
 
 
 def ensure_schema(database: Database, *, create: bool) -> None:
-    """Create a missing schema if ``create``.
-
-    Raises ``NotFound`` (``ledger-missing``) or ``DataError`` (``ledger-version``, ``ledger-unreadable``).
+    """Create a missing schema if ``create``. Raises ``NotFound`` (``ledger-missing``) or ``DataError``
+    (``ledger-version``, ``ledger-unreadable``).
     """
     file = database.file
     try:

@@ -52,9 +52,8 @@ class SqliteFile:
         self._unlocked_as: tuple[int, ...] | None = None
 
     def create(self) -> None:
-        """Create an empty private file; an existing file is left unchanged.
-
-        Raises FileNotFoundError for a link to nothing: SQLite would create its target.
+        """Create an empty private file; an existing file is left unchanged. Raises FileNotFoundError for a link to
+        nothing: SQLite would create its target.
         """
         create_private_file(self.path)
         self.path.stat()
@@ -117,9 +116,8 @@ class SqliteFile:
         return disk.f_blocks > 0 and (disk.f_bavail * disk.f_frsize < _LEAST_SPACE or disk.f_files > 0 == disk.f_favail)
 
     def wait_for_lock(self, attempt: Callable[[], Any]) -> None:
-        """Repeat ``attempt`` while locked, with a message after a second and then every few seconds.
-
-        Raises EnvironmentMissing (``ledger-locked``).
+        """Repeat ``attempt`` while locked, with a message after a second and then every few seconds. Raises
+        EnvironmentMissing (``ledger-locked``).
         """
         started = time.monotonic()
         next_message = started + SAY_AFTER_S
@@ -152,9 +150,8 @@ class SqliteFile:
                 return
 
     def begin(self, driver: sqlite3.Connection, *, writes: bool = False, unflushed: bool = False) -> None:
-        """Begin a transaction; waits for a lock. ``unflushed``: does not wait for the disk.
-
-        Raises EnvironmentMissing (``ledger-locked``, ``ledger-read-only``).
+        """Begin a transaction; waits for a lock. ``unflushed``: does not wait for the disk. Raises EnvironmentMissing
+        (``ledger-locked``, ``ledger-read-only``).
         """
         # A deferred transaction that turns into a write fails when another writer came first; an immediate one waits.
         # The first read takes the snapshot; later ones in the transaction do not wait for a lock.

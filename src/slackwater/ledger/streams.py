@@ -99,9 +99,8 @@ class StreamsPart(LedgerPart):
         return [(row["full_name"], row["current_generation"]) for row in rows]
 
     def find_stream(self, name: str) -> StreamRecord:
-        """Find ``stream`` or ``pipeline/stream``.
-
-        Raises ``NotFound`` (``stream-unknown``) or ``UsageError`` (``stream-ambiguous``: pipelines share the name).
+        """Find ``stream`` or ``pipeline/stream``. Raises ``NotFound`` (``stream-unknown``) or ``UsageError``
+        (``stream-ambiguous``: pipelines share the name).
         """
         known = self.stream_names()
         # A full name first: a watched query may have been recorded under a name that is another stream's full name.

@@ -61,9 +61,8 @@ def stream_at(ledger: Ledger, location: str) -> StreamRecord | None:
 
 
 def stream_moved_to(ledger: Ledger, location: str) -> StreamRecord | None:
-    """The stream whose query id is at this place, and whose recorded place no longer exists.
-
-    ``None`` for a copy, and while an operation moves checkpoints.
+    """The stream whose query id is at this place, and whose recorded place no longer exists. ``None`` for a copy, and
+    while an operation moves checkpoints.
     """
     query_id = _query_id(open_read_store(location))
     if query_id is None:
@@ -76,9 +75,8 @@ def stream_moved_to(ledger: Ledger, location: str) -> StreamRecord | None:
 
 
 def moved_beside(ledger: Ledger, stream: StreamRecord) -> str | None:
-    """The only folder next to a watched stream's missing checkpoint with its query.
-
-    It may be a backup, so only a start with this location records it.
+    """The only folder next to a watched stream's missing checkpoint with its query. It may be a backup, so only a start
+    with this location records it.
     """
     current = ledger.generation(stream.full_name, stream.current_generation)
     recorded = local_path_of(current.location)
@@ -141,9 +139,8 @@ def find_filed(home: Home, name: str) -> FiledStream | None:
 
 
 def stream_with(ledger: Ledger, name: str, location: str) -> StreamRecord | None:
-    """The stream with this checkpoint, even moved; its query's ``name`` in the user's program does not matter.
-
-    Raises Refused (``query-checkpoint``) if the checkpoint is a pipeline file's.
+    """The stream with this checkpoint, even moved; its query's ``name`` in the user's program does not matter. Raises
+    Refused (``query-checkpoint``) if the checkpoint is a pipeline file's.
     """
     found = stream_at(ledger, location)
     if found is None:
@@ -176,9 +173,8 @@ _NAMES_MORE = (
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """An opened home. ``in_home`` are pipeline and name of streams with a ``stream.json`` at opening.
-
-    On a remote store each look-up is a request.
+    """An opened home. ``in_home`` are pipeline and name of streams with a ``stream.json`` at opening. On a remote store
+    each look-up is a request.
     """
 
     settings: Settings

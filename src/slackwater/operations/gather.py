@@ -108,7 +108,6 @@ def reconcile(workspace: Workspace, stream: StreamRecord) -> None:
 
 
 def update_ledger(workspace: Workspace, streams: Iterable[StreamRecord], updated: set[str]) -> None:
-    """Adds the copied streams to ``updated``."""
     for stream in streams:
         if stream.full_name not in updated:
             reconcile(workspace, stream)

@@ -12,8 +12,6 @@ from slackwater.sources.common.source import Source
 
 
 class Unknown(Source):
-    """The kind that is tried last."""
-
     kind = "unknown"
 
     def owns(self, offset: object, log: SourceEntries) -> bool:

@@ -58,8 +58,6 @@ def _rows_until(offset: object) -> int | None:
 
 
 class RateContinuous(Source):
-    """``rate`` in continuous mode."""
-
     kind = "rate-continuous"
     formats = frozenset({"rate"})
 

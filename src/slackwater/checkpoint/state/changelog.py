@@ -232,7 +232,6 @@ def parse_changes(view: ByteView, kind: StateFileKind) -> tuple[Records, int | N
 
 def check_changes(data: bytes, file: StateFile, budget: Budget, *, whole: bool) -> Lineage:
     """The lineage of a file of changes; with ``whole`` its records are looked for, otherwise it is not decompressed.
-
     Raises ``FormatError``, also for another version's lineage.
     """
     if whole:

@@ -41,9 +41,8 @@ _TABLE = _byte_table()
 def crc32c_rows(
     data: Bytes, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], before: Words | None = None
 ) -> Words:
-    """Checksums of ``data[start : start + length]``, advanced together byte by byte.
-
-    ``before`` are checksums of bytes that precede the pieces elsewhere.
+    """Checksums of ``data[start : start + length]``, advanced together byte by byte. ``before`` are checksums of bytes
+    that precede the pieces elsewhere.
     """
     # Longest first, so that the pieces with bytes left are always the first ones.
     order = np.argsort(-lengths, kind="stable")

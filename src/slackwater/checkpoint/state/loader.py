@@ -48,9 +48,8 @@ FetchTable = Callable[[TableFile], "Path | bytes"]
 
 
 def read_tables(version: RocksDbVersion, fetch: FetchTable, budget: Budget | None = None) -> Records:
-    """All pairs in key order. Merge operands come joined with a comma.
-
-    Raises ``FormatError``; ``too-large`` above the budget.
+    """All pairs in key order. Merge operands come joined with a comma. Raises ``FormatError``; ``too-large`` above the
+    budget.
     """
     if not version.tables:
         return records_of_pairs([], [])

@@ -55,9 +55,8 @@ class StateRows(NamedTuple):
 
 
 class BatchState(NamedTuple):
-    """A batch's plan and commit, and the listing.
-
-    ``pinning`` is the plan, or the nearest readable plan: the encoding of rows never changes.
+    """A batch's plan and commit, and the listing. ``pinning`` is the plan, or the nearest readable plan: the encoding
+    of rows never changes.
     """
 
     store: LimitedStore

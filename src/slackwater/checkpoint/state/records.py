@@ -149,7 +149,6 @@ class Records:
         return len(self.key_starts)
 
     def take(self, chosen: Positions | Flags | slice) -> Records:
-        """Chosen records over the same bytes."""
         return Records(
             self.view,
             self.key_starts[chosen],
@@ -216,9 +215,8 @@ def walk_records(view: ByteView, start: int = 0) -> Records:
 
 
 class RecordPositions:
-    """Positions as columns of numbers: Python tuples would take six times the memory.
-
-    Raises ``FormatError`` (``torn``) for many records smaller than Spark writes.
+    """Positions as columns of numbers: Python tuples would take six times the memory. Raises ``FormatError`` (``torn``)
+    for many records smaller than Spark writes.
     """
 
     def __init__(self) -> None:

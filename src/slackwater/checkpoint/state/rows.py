@@ -71,9 +71,8 @@ def after_version_byte(spans: Spans) -> Spans:
 def read_keys(
     spans: Spans, schema: StructType, encoding: KeyEncoding, rows: RowFormat, prefix: RowFormat | None = None
 ) -> pa.StructArray:
-    """A RocksDB store's keys. ``prefix`` is the encoding of a prefix, if it differs.
-
-    Raises ``FormatError``; ``too-new`` for an unknown encoding.
+    """A RocksDB store's keys. ``prefix`` is the encoding of a prefix, if it differs. Raises ``FormatError``;
+    ``too-new`` for an unknown encoding.
     """
     match encoding.kind:
         case "NoPrefix":

@@ -69,9 +69,8 @@ def check_pipeline(
     master: str | None = None,
     spark: Mapping[str, str],
 ) -> CheckedPipeline:
-    """Compare each DataFrame with its state. Raises PipelineError for a file that cannot be loaded.
-
-    ``checkpoint`` is unrecorded: the state of the only stream, or of the stream that names it.
+    """Compare each DataFrame with its state. Raises PipelineError for a file that cannot be loaded. ``checkpoint`` is
+    unrecorded: the state of the only stream, or of the stream that names it.
     """
     require_spark()
     with ExitStack() as opened:

@@ -124,9 +124,8 @@ _LONGEST_S = 366_000 * 86_400
 
 
 def folds(text: str, width: int) -> Iterator[tuple[str, int, int]]:
-    """The parts of a text that fit the width (from 4), each with the text before it.
-
-    A line is broken before a word, or in a longer word after a separator. A broken command can be copied to a shell.
+    """The parts of a text that fit the width (from 4), each with the text before it. A line is broken before a word, or
+    in a longer word after a separator. A broken command can be copied to a shell.
     """
     at = 0
     for line in text.split("\n"):
@@ -161,7 +160,6 @@ def _folds(line: str, width: int) -> Iterator[tuple[str, int, int]]:
 
 
 def folded(file: TextIO, text: str) -> str:
-    """Text, folded on a terminal."""
     if not file.isatty():
         return text
     columns = os.environ.get("COLUMNS", "")
@@ -318,9 +316,8 @@ def report_error(error: SlackwaterError) -> None:
 
 
 def user_traceback(error: BaseException) -> str:
-    """The traceback of the innermost exception that passed through the user's code, else empty.
-
-    It has no frames of Slackwater and libraries. For a function in a worker of Spark it is in a note of the error.
+    """The traceback of the innermost exception that passed through the user's code, else empty. It has no frames of
+    Slackwater and libraries. For a function in a worker of Spark it is in a note of the error.
     """
     import traceback  # noqa: PLC0415 - only --debug needs it
 

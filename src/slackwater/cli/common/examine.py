@@ -132,9 +132,8 @@ def exit_code(examined: Sequence[Diagnosis]) -> int:
 def examine(
     settings: Settings, target: str | None, sink: str | None, again: str, depth: Depth = "start"
 ) -> tuple[Diagnosis, ...]:
-    """Diagnose a checkpoint or stream, or all streams. ``again`` is the command without ``--sink``.
-
-    Raises NotFound for an unknown target, UsageError for a ``sink`` of a stream, whose output is recorded.
+    """Diagnose a checkpoint or stream, or all streams. ``again`` is the command without ``--sink``. Raises NotFound for
+    an unknown target, UsageError for a ``sink`` of a stream, whose output is recorded.
     """
     if sink is not None:
         if target is None or not _is_there(target):

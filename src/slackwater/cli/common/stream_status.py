@@ -59,9 +59,8 @@ FILES_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """The backlog of sources after a batch; ``None``: no such source.
-
-    ``unknown``: why files were not counted; ``files`` and ``bytes`` are then ``None``.
+    """The backlog of sources after a batch; ``None``: no such source. ``unknown``: why files were not counted;
+    ``files`` and ``bytes`` are then ``None``.
     """
 
     rows: int | None = None

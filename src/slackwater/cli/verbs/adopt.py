@@ -49,9 +49,8 @@ def adopt_checkpoint(
     name: str | None = None,
     program: _ReadProgram | None = None,
 ) -> Document:
-    """Record the checkpoint, or its new entries. ``program`` reads the program that starts the query.
-
-    Returns the document. Raises SlackwaterError; nothing is recorded then.
+    """Record the checkpoint, or its new entries. ``program`` reads the program that starts the query. Returns the
+    document. Raises SlackwaterError; nothing is recorded then.
     """
     ledger, location = workspace.ledger, _absolute(location)
     store = open_read_store(location)
@@ -165,9 +164,8 @@ def _with_sink(stream: StreamRecord, sink: Identity) -> StreamRecord:
 
 
 def _ranges(workspace: Workspace, stream: StreamRecord) -> Document:
-    """Batches with recorded ranges, without a gap up to the newest; -1 for none.
-
-    ``rebuilds_from`` is the oldest that a rebuild can read again; ``missing``: lost source data of older batches.
+    """Batches with recorded ranges, without a gap up to the newest; -1 for none. ``rebuilds_from`` is the oldest that a
+    rebuild can read again; ``missing``: lost source data of older batches.
     """
     history = BatchHistory(history_of(workspace.ledger, stream))
     batches = history.batches

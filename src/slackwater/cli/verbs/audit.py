@@ -90,9 +90,8 @@ class AuditOptions:
 
 
 def selected(reference: str, options: AuditOptions) -> tuple[LoadedPipeline, tuple[str, ...]]:
-    """The pipeline and the audited streams, without Spark.
-
-    Raises NotFound for an unknown stream, PipelineError if a stream has no audit reader, and as ``check_drilled``.
+    """The pipeline and the audited streams, without Spark. Raises NotFound for an unknown stream, PipelineError if a
+    stream has no audit reader, and as ``check_drilled``.
     """
     os.environ.update(_variables(options, REFERENCE, Path("audit")))
     loaded = load(reference)
@@ -275,9 +274,8 @@ def _results(folder: Path) -> dict[int, Document]:
 
 
 def steps_of(stream: str, options: AuditOptions, reference: Mapping[int, Mapping[str, Any]]) -> tuple[Step, ...]:
-    """The steps, from the uninterrupted run. Raises UsageError if a named drill has none.
-
-    A function may do more in its first batch, which has no drill.
+    """The steps, from the uninterrupted run. Raises UsageError if a named drill has none. A function may do more in its
+    first batch, which has no drill.
     """
     typical = reference[1]
     steps = steps_for(typical["lines"], options.wanted, by_function=typical["by_function"])
@@ -299,7 +297,6 @@ def compared(
     steps: Sequence[Step], reference: Mapping[int, Mapping[str, Any]], drilled: Mapping[int, Mapping[str, Any]]
 ) -> list[Document]:
     """The drills of the document. ``doubled`` and ``vanished`` count rows; ``other``: those that no batch has.
-
     ``reached`` is false if the drill could not take place; ``failed``: why the batch could not be written.
     """
     found: list[Document] = []
@@ -359,13 +356,11 @@ def _block(stream: Mapping[str, Any]) -> tuple[Text, Table, Text]:
 
 
 def _worst(stream: Mapping[str, Any]) -> str:
-    """A key of ``VERDICTS``."""
     styles = {_outcome(drill)[1] for drill in stream["drills"]}
     return next((style for style in VERDICTS if style in styles), "green")
 
 
 def _outcome(drill: Mapping[str, Any]) -> tuple[str, str]:
-    """The words, and the style that they are shown in."""
     if drill["failed"] is not None:
         return f"failed: {drill['failed']}", "red"
     counts = ((drill["doubled"], "doubled"), (drill["vanished"], "vanished"), (drill["other"], "of no batch"))

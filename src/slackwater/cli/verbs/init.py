@@ -35,9 +35,8 @@ UPGRADES = {"clicks.py": "changes/upgraded_clicks.py", "weather.py": "changes/up
 
 
 def init_project(folder: Path) -> dict[str, str]:
-    """The files and folders, relative to the project, with their meaning.
-
-    Raises Refused if the folder is not empty, UsageError if it cannot be written; nothing is left behind.
+    """The files and folders, relative to the project, with their meaning. Raises Refused if the folder is not empty,
+    UsageError if it cannot be written; nothing is left behind.
     """
     target = folder.absolute()
     existed = _require_empty(target)
@@ -143,7 +142,6 @@ def examples_folder() -> Path:
 
 
 def story_module(name: str) -> ModuleType:
-    """A module of ``examples/demo``."""
     if "examples" not in sys.modules:
         # Its modules import each other as examples.demo; in an installation the folder has another name.
         examples = ModuleType("examples")

@@ -68,9 +68,8 @@ def prunable(workspace: Workspace, name: str | None, keep: int) -> tuple[Prunabl
 
 
 def delete_prunable(workspace: Workspace, name: str | None, keep: int, say: Say) -> tuple[Prunable, ...]:
-    """Remove the folders of ``prunable``, and return its result. A running stream is not interrupted.
-
-    Raises LeaseHeld if another command works on a stream, and as ``prunable``; nothing is changed then.
+    """Remove the folders of ``prunable``, and return its result. A running stream is not interrupted. Raises LeaseHeld
+    if another command works on a stream, and as ``prunable``; nothing is changed then.
     """
     check_home(workspace, say)
     removed: list[Prunable] = []

@@ -60,9 +60,8 @@ class HomeStatus:
 
 
 def read_status(settings: Settings, name: str | None = None, depth: Depth = "quick") -> HomeStatus:
-    """The state of the streams; none without a ledger. NotFound for an unknown name.
-
-    An unreadable stream does not hide others; the error of the only stream is raised.
+    """The state of the streams; none without a ledger. NotFound for an unknown name. An unreadable stream does not hide
+    others; the error of the only stream is raised.
     """
     try:
         with open_workspace(settings) as workspace:

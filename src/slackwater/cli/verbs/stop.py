@@ -17,9 +17,8 @@ SCHEMA = "slackwater.stop/1"
 
 
 def stop_stream(workspace: Workspace, stream: StreamRecord, wait_s: float, say: Say) -> tuple[int | None, str | None]:
-    """Ask, then wait up to ``wait_s`` seconds. Raises NotFound if the stream does not run.
-
-    Returns the run, ``None`` if none was active within the wait, and its end, ``None`` if it still runs.
+    """Ask, then wait up to ``wait_s`` seconds. Raises NotFound if the stream does not run. Returns the run, ``None`` if
+    none was active within the wait, and its end, ``None`` if it still runs.
     """
     deadline = time.monotonic() + wait_s
     _refuse_unless_held_by_run(stream, view_of(workspace.ledger, stream.full_name))

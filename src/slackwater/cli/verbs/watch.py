@@ -31,9 +31,8 @@ _RATE_OF_MS = 600_000
 
 
 def look_at(location: str, sink: Identity | Unknown | None, addresses: Mapping[str, str]) -> tuple[Document, str]:
-    """The checkpoint now, and how old its newest file is.
-
-    Raises NotFound if there is no checkpoint, EnvironmentMissing for an absent store.
+    """The checkpoint now, and how old its newest file is. Raises NotFound if there is no checkpoint, EnvironmentMissing
+    for an absent store.
     """
     store = open_read_store(location)
     require_recorded(store, None)

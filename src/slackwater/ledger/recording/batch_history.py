@@ -48,7 +48,6 @@ class BatchHistory:
 
     def commit_text(self, batch: int) -> str | None:
         """The recorded ``commits/N``, otherwise rebuilt from the next batch, which starts with the watermark after N.
-
         ``None`` without either. Later log versions also name state files, which nothing else shows.
         """
         commits = self.history.commits
@@ -114,9 +113,8 @@ class BatchHistory:
         return self.missing(batch + 1, later[-1], reach, files=files)
 
     def missing_for(self, first: int, target: int, reach: Reach, ranges: Ranges) -> list[str]:
-        """``missing`` for replayed batches from ``first``, and later batches.
-
-        With new ranges the files of later batches may be absent: an earlier stage rewrites them.
+        """``missing`` for replayed batches from ``first``, and later batches. With new ranges the files of later
+        batches may be absent: an earlier stage rewrites them.
         """
         later = self.missing_after(target, reach, files=ranges == "recorded")
         return [*self.missing(first, target, reach), *later]

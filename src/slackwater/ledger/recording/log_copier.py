@@ -86,9 +86,8 @@ _Listed = tuple[str, ReadStore, str, Mapping[int, str]]
 
 
 class LogCopier:
-    """A pass without new entries lists a few directories and runs no SQL.
-
-    The first pass also compares the newest entries. Not thread-safe.
+    """A pass without new entries lists a few directories and runs no SQL. The first pass also compares the newest
+    entries. Not thread-safe.
     """
 
     def __init__(
@@ -136,9 +135,8 @@ class LogCopier:
         return len(changed)
 
     def _sizes(self, lines: Sequence[LogLine]) -> list[LogLine]:
-        """The sizes in bytes of unchanged files in new entries of file sources.
-
-        A remote store is asked per file, so only while the query is watched.
+        """The sizes in bytes of unchanged files in new entries of file sources. A remote store is asked per file, so
+        only while the query is watched.
         """
         found = []
         for line in lines:
@@ -346,7 +344,6 @@ def split_source_compact(text: str, entry: int) -> dict[int, str]:
 
 def after_recorded(text: str, earlier: Iterable[str]) -> str | None:
     """A sink's compacted entry without all earlier entries' lines, if they come first in order, as Spark writes it.
-
     ``None``: other lines, or a remaining line may name a file of an earlier entry.
     """
     version = text.partition("\n")[0]

@@ -78,9 +78,8 @@ def overlap(place: str, other: str) -> bool:
 
 
 def reads_within(path: str, output: str) -> bool:
-    """Return whether a source reads within an output, even if it would only list it.
-
-    A pattern counts if it matches the output, a parent folder, or only files in it.
+    """Return whether a source reads within an output, even if it would only list it. A pattern counts if it matches the
+    output, a parent folder, or only files in it.
     """
     found = _GLOB.search(path)
     if found is None:

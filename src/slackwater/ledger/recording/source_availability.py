@@ -11,8 +11,6 @@ from slackwater.storage.protocols import ReadStore
 
 
 class StoreAvailability(Reach):
-    """Checks files on their store."""
-
     def exists(self, path: str) -> bool:
         store, name = _place_of(path)
         if store.exists(name):

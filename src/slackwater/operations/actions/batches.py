@@ -79,9 +79,8 @@ class ReplayBatches(Action):
         return f"replay {batch_range(self.first, self.last)} under their own ids, without output"
 
     def do(self, operation: Operation) -> ActionFacts:
-        """Replays the batches. Raises Refused if Spark reads other rows.
-
-        An interrupted replay restarts at the first unchecked batch: running a batch again is exact.
+        """Replays the batches. Raises Refused if Spark reads other rows. An interrupted replay restarts at the first
+        unchecked batch: running a batch again is exact.
         """
         replayer = operation.open_replayer()
         code = replayer.code()
@@ -276,9 +275,8 @@ class OneBatch(Action):
 
 
 def run_once(operation: Operation, action: OneBatch, record: GenerationRecord, run: Callable[[Replayer], None]) -> None:
-    """Runs the batch; a killed run is continued exactly-once.
-
-    Raises Refused if the code has changed since the first attempt, or Spark ran a different batch.
+    """Runs the batch; a killed run is continued exactly-once. Raises Refused if the code has changed since the first
+    attempt, or Spark ran a different batch.
     """
     store = operation.store(action.number)
     if read_logs(store).committed < action.ran:

@@ -100,7 +100,6 @@ class Operation(NamedTuple):
         return self.journal.facts(self.index_of(step))
 
     def add_facts(self, action: Action, facts: ActionFacts) -> None:
-        """Records facts of a started action."""
         known = {**self.facts_of(action), **facts}
         self.journal.write(self.index_of(action), action.kind, "started", self.ledger.now_ms(), known)
 
@@ -168,8 +167,6 @@ def check_records(operation: Operation, step: Action | Inverse) -> None:
 
 
 class Replayer(Protocol):
-    """The present query."""
-
     @property
     def sink_written(self) -> Mapping[str, str] | None:
         """``None`` for a pipeline file, which has no writer."""
@@ -198,14 +195,12 @@ class Replayer(Protocol):
 
     def rows_served(self, span: SourceRange, was: Mapping[str, str]) -> int | None:
         """The rows that the source serves now in a range; ``None``: unknown. ``was``: options of the recorded read.
-
         Raises EnvironmentMissing if the source does not answer.
         """
 
     def positions(self, wanted: WantedPosition) -> Mapping[str, Position]:
-        """The positions by place in the query.
-
-        Raises UsageError (``target``), and Refused for positions that a source has lost.
+        """The positions by place in the query. Raises UsageError (``target``), and Refused for positions that a source
+        has lost.
         """
 
     def run_pending(

@@ -50,7 +50,6 @@ class RestartFacts(NamedTuple):
 
 
 def effects_of(facts: RestartFacts) -> tuple[Effect, ...]:
-    """The effects, the most certain first."""
     effects = [*_skipped(facts), *_forgotten(facts), *_read_again(facts)]
     if facts.stateful and facts.watermark_ms > 0:
         text = (

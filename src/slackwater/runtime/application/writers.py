@@ -145,8 +145,6 @@ _DETAILS = "# Detailed Table Information"
 
 
 class Handler(ABC):
-    """Replaces PySpark's own calls."""
-
     @abstractmethod
     def start(self, start: Start) -> Any: ...
 

@@ -77,7 +77,6 @@ class Sink(ABC):
         """
 
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
-        """Configure the writer."""
         return writer.foreachBatch(batch_function(self.batch_writer(context), context))
 
     def start(self, writer: DataStreamWriter, context: WriteContext, /) -> StreamingQuery:

@@ -79,8 +79,6 @@ def fenced(epoch: int, where: str, context: WriteContext, remedy: str) -> Refuse
 
 
 class MarkerTarget(ABC):
-    """A place with an output's marker."""
-
     @abstractmethod
     def mark(self) -> Mark | None:
         """Raises SinkUnreadable."""

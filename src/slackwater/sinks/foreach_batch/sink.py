@@ -70,7 +70,6 @@ class Batch(int):
 
     @property
     def stream(self) -> str:
-        """``pipeline/stream``."""
         return self._context.stream
 
     @property

@@ -272,7 +272,6 @@ def _unknown(examined: Diagnosis, recorded: object) -> Iterator[tuple[str, str, 
 
 def _lanes(facts: Facts | None, recorded: Sequence[BatchRecord] | None) -> list[Document]:
     """The places that keep batches, from a plan to rows: the mark, and the first and last of each run of batches.
-
     Entries of ``damaged`` cannot be read. The ledger has the batches with recorded progress.
     """
     lanes: list[tuple[str, int | None, tuple[tuple[int, int], ...], Sequence[int]]] = []

@@ -318,7 +318,6 @@ def _offset(text: str | None) -> str:
 
 
 def _batches(batches: Sequence[BatchLine], wanted: int | None) -> str:
-    """The newest batches, or one."""
     if not batches:
         return ""
     if wanted is None:

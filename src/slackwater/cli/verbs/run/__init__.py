@@ -112,9 +112,8 @@ class PlainDisplay:
 
 
 class LiveDisplay(PlainDisplay):
-    """A table that is updated in place.
-
-    The recorder's thread reports batches, the runner's states, and they must not draw at the same time.
+    """A table that is updated in place. The recorder's thread reports batches, the runner's states, and they must not
+    draw at the same time.
     """
 
     def __init__(self) -> None:

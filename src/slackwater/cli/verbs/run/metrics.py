@@ -272,9 +272,8 @@ def _values(status: StreamStatus | None, seen: _StreamSeen, now: float) -> Mappi
 
 
 def _pages(metrics: WSGIApplication, readiness: Readiness, *, only_local: bool) -> WSGIApplication:
-    """``/live``, ``/ready``, and the metrics at any other path.
-
-    ``only_local``: for names of this machine only, as a web site can point its own name here.
+    """``/live``, ``/ready``, and the metrics at any other path. ``only_local``: for names of this machine only, as a
+    web site can point its own name here.
     """
 
     def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -297,9 +296,8 @@ def _pages(metrics: WSGIApplication, readiness: Readiness, *, only_local: bool) 
 
 @contextmanager
 def served(metrics: RunMetrics, readiness: Readiness, host: str, port: int) -> Iterator[str]:
-    """Serve the metrics and yield the page's address. ``port`` 0: a free port.
-
-    Raises EnvironmentMissing if the port cannot be opened.
+    """Serve the metrics and yield the page's address. ``port`` 0: a free port. Raises EnvironmentMissing if the port
+    cannot be opened.
     """
     try:
         server, thread = start_http_server(port, host, metrics.registry)

@@ -274,9 +274,8 @@ def move_checkpoint_away(checkpoint: CheckpointSeen) -> str:
 
 
 def write_query_id(checkpoint: CheckpointSeen, query_id: str | None) -> str:
-    """Writes ``metadata`` as Spark does, or where to find the id.
-
-    Hadoop's checksum is removed first: its local file system refuses other bytes.
+    """Writes ``metadata`` as Spark does, or where to find the id. Hadoop's checksum is removed first: its local file
+    system refuses other bytes.
     """
     root = checkpoint.location.rstrip("/")
     checksum = f"{root}/{_ID_CHECKSUM}" if checkpoint.has(_ID_CHECKSUM) else None
@@ -329,7 +328,7 @@ def strays_in_sources(facts: Facts) -> Iterator[tuple[str, int]]:
 
 
 def with_rows(facts: Facts, most: int) -> tuple[BatchRecord, ...]:
-    """Returns at most so many newest batches that read rows; none where there are fewer."""
+    """Returns at most so many newest batches that read rows."""
     batches = [one for one in facts.batches if one.input_rows][-most:]
     return tuple(batches) if len(batches) == most else ()
 
