@@ -70,6 +70,7 @@ class Batch(int):
 
     @property
     def stream(self) -> str:
+        """``pipeline/stream``."""
         return self._context.stream
 
     @property
