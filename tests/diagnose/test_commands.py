@@ -36,7 +36,9 @@ from tests.refusals.scene import Scene
 from tests.refusals.situations import edit
 from tests.support.homes import STATELESS, HomeSpec
 
-WITH_COMMAND = {check.code for check in checks() if re.search(r"next=|_unparsed\(", inspect.getsource(check.find))}
+WITH_COMMAND = {
+    check.code for check in checks() if re.search(r"next=|next_command=|_unparsed\(", inspect.getsource(check.find))
+}
 NEEDS_SPARK = {
     "SW-CHG-002": "check builds the query",
     "SW-STATE-006": "check builds the query",
