@@ -122,3 +122,8 @@ def _zone_of_file(file: Path) -> str:
             if known.stat().st_size == len(content) and known.read_bytes() == content:
                 return name
     return f"{file} {sha256(content).hexdigest()[:16]}"
+
+
+def minor_release(version: str) -> tuple[int, ...]:
+    """``(4, 0)`` of ``4.0.5``."""
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())

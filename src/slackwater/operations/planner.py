@@ -16,6 +16,7 @@ from slackwater.core.reference import split_reference
 from slackwater.core.settings import check_owner
 from slackwater.core.sink import BackfillDirectory, Cut, Swap, cut_back
 from slackwater.core.snapshot import Snapshot
+from slackwater.core.units import minor_release
 from slackwater.diagnose.number_line import findings_about
 from slackwater.diagnose.refusal import refusal
 from slackwater.ledger.recording.batch_history import offsets_by_source
@@ -31,7 +32,6 @@ from slackwater.operations.goals.goal import goal_named
 from slackwater.operations.goals.rebuild import recomputed
 from slackwater.operations.plan.assembly import plan_of, plan_of_nothing
 from slackwater.operations.plan.context import PlanContext, Scope, StreamFacts, is_cut, query_id, refuse_replaced
-from slackwater.operations.plan.contributing import minor_release
 from slackwater.operations.plan.document import HOW_TO_PLAN, plan_command
 from slackwater.operations.plan.plan import Plan, Request
 from slackwater.sinks.common.contract import Output, of_query

@@ -1,6 +1,7 @@
 """The releases of Spark that ran a stream."""
 
 from slackwater.core.facts import Facts, HistoryFacts, Severity
+from slackwater.core.units import minor_release
 from slackwater.diagnose.catalogue import known
 from slackwater.diagnose.checks.common.check import Findings, Found, check
 from slackwater.diagnose.checks.common.settings import PROVIDER, settings_of
@@ -23,11 +24,6 @@ def releases(facts: Facts) -> list[str]:
         return []
     generation = facts.snapshot.generation.number
     return [run.spark_version for run in facts.history.runs if run.generation == generation]
-
-
-def minor_release(version: str) -> tuple[int, ...]:
-    """``(4, 0)`` of ``4.0.5``."""
-    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
 
 
 @check("SW-VER-003", Severity.WARNING, risk="stuck", goal="resume", needs=("history",))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from slackwater.core.errors import Refused
 from slackwater.core.records import RunRecord
+from slackwater.core.units import minor_release
 from slackwater.ledger.recording.batch_history import BatchHistory
 
 MERGE = "spark.sql.streaming.sessionWindow.merge.sessions.in.local.partition"
@@ -73,10 +74,6 @@ class Code(NamedTuple):
 
     def _has_release_of(self, run: RunRecord) -> bool:
         return minor_release(run.spark_version) == minor_release(self.spark_version)
-
-
-def minor_release(version: str) -> str:
-    return ".".join(version.split(".")[:2])
 
 
 def first_contributing(history: BatchHistory, target: int, state: StateBounds, code: Code) -> int:

@@ -30,8 +30,8 @@ from pyspark.java_gateway import ensure_callback_server_started
 from slackwater.checkpoint.logs import read_logs
 from slackwater.core.program import QueryProfile
 from slackwater.core.records import GenerationRecord, LogLine
+from slackwater.core.units import minor_release
 from slackwater.ledger.lineage import INPUT_WATERMARKS
-from slackwater.operations.plan.contributing import minor_release
 from slackwater.runtime.program.logical_plan import WATERMARK, class_name, java_field, nodes_of
 from slackwater.runtime.run.failures import SPARK_ERRORS, UNREADABLE
 from slackwater.runtime.run.listener import make_listener
